@@ -1,0 +1,92 @@
+"""The ``draftproof`` command: its verbs, its exit codes, and how every error leaves it."""
+
+import sys
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+
+import typer
+
+from draftproof import __version__
+from draftproof.cli.render import emit_error, emit_json, line
+from draftproof.errors import DraftproofError, UsageError
+
+__all__ = ["app", "main"]
+
+# typer has moved its call errors between modules (its own, click's, a vendored click); the public
+# BadParameter is a subclass of all of them, so its ancestors name them in every version.
+_CALL_ERRORS: tuple[type[Exception], ...] = tuple(
+    kind for kind in typer.BadParameter.__mro__ if issubclass(kind, Exception) and kind is not Exception
+)
+
+app = typer.Typer(
+    name="draftproof",
+    help="Is this drafter what was meant, and if not, which layer lies?",
+    add_completion=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+) -> int:
+    """Is this drafter what was meant, and if not, which layer lies?"""
+    if version:
+        line(f"draftproof {__version__}")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+        raise typer.Exit(UsageError.exit_code)
+    return 0
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the command line and return its exit status; errors of ours never leave a traceback."""
+    args = sys.argv[1:] if argv is None else argv
+    as_json = "--json" in args
+    sys.excepthook = _fault_hook(as_json=as_json)
+    try:
+        result = app(args=args, prog_name="draftproof", standalone_mode=False)
+    except DraftproofError as error:
+        emit_error(error, as_json=as_json)
+        return error.exit_code
+    except _CALL_ERRORS as error:
+        emit_error(_usage(error), as_json=as_json)
+        return UsageError.exit_code
+    except (typer.Abort, KeyboardInterrupt):
+        line("interrupted; nothing was written", to_stderr=True)
+        return 130
+    return result if isinstance(result, int) else 0
+
+
+def _usage(error: BaseException) -> UsageError:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context else "draftproof"
+    return UsageError(
+        command,
+        expected="a call as its help describes",
+        found=str(getattr(error, "message", error)) or "no command",
+        where="command line",
+        means="nothing was read and nothing was done",
+        next_step=f"{command} --help",
+    )
+
+
+def _fault_hook(
+    *, as_json: bool
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """A fault of our own ends with exit 10, which no caller can mistake for a finding."""
+
+    def hook(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+        text = "".join(traceback.format_exception(kind, fault, trace))
+        if as_json:
+            emit_json({"schema": "draftproof.error/1", "error": {"id": "fault", "exit": 10, "found": text}})
+        else:
+            sys.stderr.write(f"draftproof {__version__}: a fault in draftproof itself\n{text}")
+        sys.exit(10)
+
+    return hook

@@ -1,0 +1,1 @@
+"""What a file says: bytes to values, each value with the place it came from."""
