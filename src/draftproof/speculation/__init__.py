@@ -1,0 +1,1 @@
+"""Speculative decoding as arithmetic on tensors: no module, no cache, no file, no clock."""
