@@ -1,0 +1,60 @@
+"""cli.main: every way out of the command has its documented status, and --json is always one object."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from draftproof import __version__
+
+
+def run(*args: str) -> subprocess.CompletedProcess[str]:
+    """The installed command as a user runs it, standard output not a terminal."""
+    command = [sys.executable, "-m", "draftproof", *args]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_version_is_the_package_version() -> None:
+    """--version shows what is installed."""
+    assert run("--version").stdout == f"draftproof {__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "call", [["--nonsense"], ["nonsense"], ["check"], ["diff", "a"], ["check", "x", "--bad"]]
+)
+def test_a_wrong_call_is_usage(call: list[str]) -> None:
+    """A call that cannot be understood exits 2 and says so on standard error."""
+    result = run(*call)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert "usage" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("call", [["--nonsense"], ["nonsense"], ["check"], ["diff", "a"]])
+def test_a_wrong_call_with_json_is_one_object(call: list[str]) -> None:
+    """--json promises exactly one JSON object on standard output, usage errors included."""
+    result = run(*call, "--json")
+    assert result.returncode == 2
+    assert json.loads(result.stdout)["error"]["id"] == "usage"
+    assert result.stderr == ""
+
+
+def test_no_verb_shows_the_help_and_is_usage() -> None:
+    """Called alone it shows what it can do; nothing was done, so it is not success."""
+    result = run()
+    assert result.returncode == 2
+    assert "Usage: draftproof" in result.stdout
+
+
+@pytest.mark.parametrize("verb", ["check", "diff", "explain", "facts", "convert", "views"])
+def test_every_verb_has_help(verb: str) -> None:
+    """--help of each verb exits 0 and names --json."""
+    result = run(verb, "--help")
+    assert result.returncode == 0
+    assert "--json" in result.stdout
+
+
+def test_piped_output_has_no_colour() -> None:
+    """Nothing that is not a terminal gets an escape sequence."""
+    assert "\x1b" not in run("--help").stdout + run("nonsense").stderr
