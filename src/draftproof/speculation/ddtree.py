@@ -1,0 +1,184 @@
+"""The draft tree most worth verifying, from a block drafter's marginals and a node budget.
+
+A block drafter gives one distribution per depth, none of which knows what the others chose. Under the
+product of these marginals the expected number of accepted tokens is the sum of the probabilities of the
+tree's nodes, so the best tree of B nodes holds the B most probable prefixes. Prefix probabilities fall
+along both edges "next sibling" and "first child", hence a heap pops them in order.
+Source: DDTree, liranringel/ddtree c96427a ddtree.py; stop rule: CaDDTree, arXiv:2606.01813.
+Dimensions: H depths, V vocabulary, B node budget (the root is not counted), k = min(B, V) ranks a depth.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import index
+
+import torch
+from torch import Tensor
+
+from draftproof.errors import RefusedInput
+from draftproof.speculation.tree import DraftTree
+
+__all__ = ["RoundCost", "build"]
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCost:
+    """What one round costs, for weighing one node more against the time it takes to verify."""
+
+    draft_s: float
+    """Seconds for the drafter's pass; the same whatever the tree."""
+
+    verify_s: Sequence[float]
+    """[B + 1] seconds for verifying 0, 1, .. B nodes beside the root; rising and convex."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class _Candidate:
+    """A prefix that may become a node; compared by probability, then by its ranks from the root down."""
+
+    cost: float
+    """Minus the cumulative log-probability."""
+
+    ranks: tuple[int, ...]
+    """The rank chosen at each depth; its length is the candidate's depth."""
+
+    parent: int
+    """The node it would hang under."""
+
+
+def build(
+    draft_logits: Tensor, budget: int, *, spine: bool = False, round_cost: RoundCost | None = None
+) -> DraftTree:
+    """The tree of at most ``budget`` nodes with the largest expected acceptance.
+
+    Nodes are numbered in the order chosen, best first. Equal probabilities are taken in order of their
+    rank paths, equal logits in order of token id. Prefixes the drafter gives no chance are left out.
+
+    Args:
+        draft_logits: [H, V]; row d is the drafter's marginal at depth d + 1. No temperature is applied.
+        budget: nodes beside the root; 0 gives the root alone.
+        spine: begin with the most probable chain whatever its score, as far as depth and budget allow.
+        round_cost: stop as soon as one more node would lower the tokens expected a second.
+
+    Raises:
+        RefusedInput: not two dimensions, a negative budget, a row without a finite distribution, or
+            costs for fewer nodes than the budget.
+    """
+    _check(draft_logits, budget, round_cost)
+    if budget == 0 or draft_logits.shape[0] == 0:
+        return DraftTree.empty()
+    logits = draft_logits.float()
+    log_total = logits.logsumexp(-1, keepdim=True)
+    if not torch.isfinite(log_total).all():
+        raise _refused("draft_logits", "a distribution in every row", "NaN, +infinity or nothing finite")
+    log_probs, token_ids = _ranked(logits, log_total, min(budget, logits.shape[1]))
+    return _Growth(log_probs, token_ids, budget, round_cost).grow(spine=spine)
+
+
+class _Growth:
+    """One tree while it grows."""
+
+    def __init__(
+        self,
+        log_probs: list[list[float]],
+        token_ids: list[list[int]],
+        budget: int,
+        round_cost: RoundCost | None,
+    ) -> None:
+        self.log_probs = log_probs
+        self.token_ids = token_ids
+        self.budget = budget
+        self.round_cost = round_cost
+        self.tokens: list[int] = []
+        self.parents: list[int] = [-1]
+        self.heap: list[_Candidate] = []
+        self.expected = 1.0  # tokens: the one the target always adds, and each node's chance
+
+    def grow(self, *, spine: bool) -> DraftTree:
+        first = _Candidate(-self.log_probs[0][0], (0,), 0)
+        following: _Candidate | None = first
+        while spine and following and len(self.tokens) < self.budget and following.cost < math.inf:
+            self._add(following)
+            self._push(self._sibling(following))
+            following = self._child(following, len(self.tokens))
+        if not spine:
+            self._push(first)
+        while self.heap and len(self.tokens) < self.budget and self._is_worth(self.heap[0]):
+            best = heapq.heappop(self.heap)
+            self._add(best)
+            self._push(self._sibling(best))
+            self._push(self._child(best, len(self.tokens)))
+        return DraftTree(self.tokens, self.parents)
+
+    def _add(self, candidate: _Candidate) -> None:
+        depth = len(candidate.ranks)
+        self.tokens.append(self.token_ids[depth - 1][candidate.ranks[-1]])
+        self.parents.append(candidate.parent)
+        self.expected += math.exp(-candidate.cost)
+
+    def _push(self, candidate: _Candidate | None) -> None:
+        if candidate is not None and candidate.cost < math.inf:
+            heapq.heappush(self.heap, candidate)
+
+    def _sibling(self, candidate: _Candidate) -> _Candidate | None:
+        """The same parent with its next most probable token."""
+        row, rank = self.log_probs[len(candidate.ranks) - 1], candidate.ranks[-1]
+        if rank + 1 == len(row):
+            return None
+        cost = -(-candidate.cost - row[rank] + row[rank + 1])
+        return _Candidate(cost, (*candidate.ranks[:-1], rank + 1), candidate.parent)
+
+    def _child(self, candidate: _Candidate, node: int) -> _Candidate | None:
+        """The candidate, now that it is a node, followed by the next depth's most probable token."""
+        depth = len(candidate.ranks)
+        if depth == len(self.log_probs):
+            return None
+        return _Candidate(-(-candidate.cost + self.log_probs[depth][0]), (*candidate.ranks, 0), node)
+
+    def _is_worth(self, candidate: _Candidate) -> bool:
+        """Whether one node more raises the tokens expected a second."""
+        if self.round_cost is None:
+            return True
+        now, then = (
+            self.round_cost.draft_s + self.round_cost.verify_s[len(self.tokens) + more] for more in (0, 1)
+        )
+        return (self.expected + math.exp(-candidate.cost)) * now > self.expected * then
+
+
+def _ranked(logits: Tensor, log_total: Tensor, num_ranks: int) -> tuple[list[list[float]], list[list[int]]]:
+    """[H, k] float32 log-probabilities, falling, and their token ids; equal logits by rising id."""
+    values, ids = logits.topk(min(num_ranks + 1, logits.shape[1]), dim=-1)
+    # topk leaves the order of equal logits open, and with it which of them it returns at the edge.
+    crowded = (
+        values[:, -1] == values[:, num_ranks - 1] if len(values[0]) > num_ranks else values[:, 0].isnan()
+    )
+    ids = ids[:, :num_ranks]
+    for row in crowded.nonzero().flatten().tolist():
+        ids[row] = logits[row].sort(descending=True, stable=True).indices[:num_ranks]
+    ids = ids.sort(-1).values
+    values, order = logits.gather(-1, ids).sort(dim=-1, descending=True, stable=True)
+    return (values - log_total).tolist(), ids.gather(-1, order).tolist()
+
+
+def _check(draft_logits: Tensor, budget: int, round_cost: RoundCost | None) -> None:
+    if draft_logits.dim() != 2 or draft_logits.shape[1] == 0:  # noqa: PLR2004 - [H, V] is two dimensions
+        raise _refused("draft_logits", "[depths, vocabulary]", tuple(draft_logits.shape))
+    if index(budget) < 0:
+        raise _refused("budget", "0 nodes or more", budget)
+    if round_cost is not None and len(round_cost.verify_s) <= budget:
+        raise _refused(
+            "round_cost.verify_s", f"{budget + 1} costs, for 0..{budget} nodes", len(round_cost.verify_s)
+        )
+
+
+def _refused(subject: str, expected: str, found: object) -> RefusedInput:
+    return RefusedInput(
+        subject,
+        expected=expected,
+        found=repr(found) if not isinstance(found, str) else found,
+        where="building a draft tree",
+        means="no tree is built and nothing is verified",
+        next_step="check the drafter's output and the node budget",
+    )
