@@ -42,7 +42,7 @@ class DraftproofError(Exception):
         self.next_step = next_step
         super().__init__(f"{self.id} {subject}: expected {expected}, found {found}")
 
-    def as_dict(self) -> dict[str, str | int]:
+    def as_dict(self) -> dict[str, object]:
         """The error for ``--json``, in the same words as the text."""
         return {
             "id": self.id,

@@ -1,0 +1,54 @@
+"""The defects met while reading, each once, in the order of the text."""
+
+from collections.abc import Mapping
+
+from draftproof.config.json_value import Defect, LineIndex
+
+__all__ = ["DefectLog"]
+
+MAX_DEFECTS_PER_ID = 20
+
+
+class DefectLog:
+    """The defects in the order they are met; a flood of one kind is counted instead of listed."""
+
+    def __init__(self, lines: LineIndex) -> None:
+        self._lines = lines
+        self._defects: list[Defect] = []
+        self._counts: dict[str, int] = {}
+
+    def add(
+        self,
+        defect_id: str,
+        *,
+        at: int | None,
+        expected: str,
+        found: str,
+        readers: Mapping[str, str],
+        pointer: str = "",
+    ) -> None:
+        """Note one defect at the character offset ``at``; None for the file as a whole."""
+        count = self._counts[defect_id] = self._counts.setdefault(defect_id, 0) + 1
+        if count <= MAX_DEFECTS_PER_ID:
+            place = None if at is None else self._lines.position(at)
+            self._defects.append(Defect(defect_id, pointer, place, expected, found, readers))
+
+    def place(self, offset: int) -> str:
+        """``line N column M`` of an offset, for a sentence."""
+        return str(self._lines.position(offset))
+
+    def line(self, offset: int) -> int:
+        """The line of an offset."""
+        return self._lines.position(offset).line
+
+    def all(self) -> tuple[Defect, ...]:
+        """Every defect; where a kind was met more often than is listed, the last one says how often."""
+        hidden = {k: n - MAX_DEFECTS_PER_ID for k, n in self._counts.items() if n > MAX_DEFECTS_PER_ID}
+        result: list[Defect] = []
+        for defect in reversed(self._defects):
+            more = hidden.pop(defect.id, 0)
+            found = f"{defect.found} (and {more} more of this kind)" if more else defect.found
+            result.append(
+                Defect(defect.id, defect.pointer, defect.position, defect.expected, found, defect.readers)
+            )
+        return tuple(reversed(result))

@@ -1,0 +1,310 @@
+"""One JSON value out of text, with the place of every value and every defect by name."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from draftproof.config.json_log import DefectLog
+from draftproof.config.json_peers import all_read, all_refuse, depth_readers
+from draftproof.config.json_pointer import pointer_of
+from draftproof.config.json_scan import Scanner, StopReading
+from draftproof.config.json_value import JsonValue, LineIndex
+from draftproof.printable import MASKED, is_secret_key
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "Reading", "read_value", "value_shown"]
+
+MAX_DEPTH = 64
+MAX_VALUES = 1_000_000
+
+_QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201d": "\u201d", "\u2018": "\u2019"}
+_TEMPLATE = re.compile(r"\$\{[^}\n]*\}|\$\w+|\{\{.*?\}\}|\{%.*?%\}|<[A-Za-z_][^>\n]*>", re.DOTALL)
+_KEY_WORD = re.compile(r"[\w$.-]+")
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_CLOSERS = {"{": "}", "[": "]"}
+_SHOWN_CHARACTERS = 40
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What could be read."""
+
+    value: JsonValue
+    offsets: dict[str, int]
+    """Pointer of every value -> character offset where it begins."""
+
+    end: int
+    """Offset just after the value."""
+
+    is_whole: bool
+    """False where reading stopped before the value's end; the defects say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Open:
+    """A container that has begun and not ended."""
+
+    path: tuple[str | int, ...]
+    bracket: str
+    offset: int
+
+
+def read_value(text: str, start: int, lines: LineIndex, defects: DefectLog, oddities: DefectLog) -> Reading:
+    """Read the value that begins at ``start`` (blanks before it allowed)."""
+    return _Reader(text, start, lines, defects, oddities).read()
+
+
+def value_shown(value: JsonValue, pointer: str) -> str:
+    """A value in a sentence: short, JSON spelling, secrets masked by the last key of the pointer."""
+    if is_secret_key(pointer.rsplit("/", 1)[-1]):
+        return MASKED
+    if isinstance(value, dict):
+        return f"object of {len(value)} keys"
+    if isinstance(value, list):
+        return f"array of {len(value)}"
+    words = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+
+
+class _Reader:
+    """Recursive descent; recursion is bounded by MAX_DEPTH."""
+
+    def __init__(
+        self, text: str, start: int, lines: LineIndex, defects: DefectLog, oddities: DefectLog
+    ) -> None:
+        self._scan = Scanner(text, defects, oddities)
+        self._scan.at = start
+        self._text = text
+        self._lines = lines
+        self._log = defects
+        self._offsets: dict[str, int] = {}
+        self._open: list[_Open] = []
+        self._num_values = 0
+
+    def read(self) -> Reading:
+        """The whole value, or as much as there was."""
+        try:
+            self._scan.skip_blanks()
+            value = self._value(())
+        except StopReading as stop:
+            if stop.args:
+                self._truncated(str(stop))
+            return Reading(None, self._offsets, self._scan.at, is_whole=False)
+        return Reading(value, self._offsets, self._scan.at, is_whole=True)
+
+    def _value(self, path: tuple[str | int, ...]) -> JsonValue:
+        pointer = pointer_of(path)
+        character = self._scan.peek()
+        self._offsets[pointer] = self._scan.at
+        self._count(pointer)
+        if character in ("{", "[") and not self._text.startswith(("{{", "{%"), self._scan.at):
+            return self._container(path, character)
+        if character == '"':
+            return self._scan.string(pointer)
+        if not character:
+            raise StopReading("where a value is due")
+        return self._no_plain_value(pointer, character)
+
+    def _no_plain_value(self, pointer: str, character: str) -> JsonValue:
+        """A word, a number, or something that stands where a value is due and is none."""
+        if character in _QUOTES:
+            return self._foreign_quotes(pointer, character)
+        if template := _TEMPLATE.match(self._text, self._scan.at):
+            shown = template.group()
+            self._add("json-template", pointer, "a value", f"{shown[:_SHOWN_CHARACTERS]} not filled in")
+            self._scan.at = template.end()
+            return shown
+        if character in ",}]:":
+            self._add("json-missing-value", pointer, "a value", f"{character!r}")
+            return None
+        if self._is_cut_word():
+            raise StopReading("inside a word or number")
+        return self._scan.word(pointer)
+
+    def _is_cut_word(self) -> bool:
+        """Whether a literal or number runs into the end of the text while containers are open."""
+        rest = self._text[self._scan.at : self._scan.at + 16]
+        is_last = self._scan.at + len(rest) == len(self._text)
+        starts = ("true", "false", "null", "NaN", "Infinity")
+        return is_last and bool(self._open) and any(w.startswith(rest) and w != rest for w in starts)
+
+    def _foreign_quotes(self, pointer: str, character: str) -> str:
+        name = "json-single-quotes" if character == "'" else "json-curly-quotes"
+        self._add(name, pointer, 'a string in double quotes (")', f"U+{ord(character):04X} {character}")
+        return self._scan.string(pointer, _QUOTES[character])
+
+    def _container(self, path: tuple[str | int, ...], bracket: str) -> JsonValue:
+        self._open.append(_Open(path, bracket, self._scan.at))
+        if len(self._open) > MAX_DEPTH:
+            self._too_deep(path)
+        self._scan.at += 1
+        value: JsonValue = self._object(path) if bracket == "{" else self._array(path)
+        self._open.pop()
+        return value
+
+    def _array(self, path: tuple[str | int, ...]) -> list[JsonValue]:
+        items: list[JsonValue] = []
+
+        def item() -> None:
+            items.append(self._value((*path, len(items))))
+
+        self._items(path, "]", item)
+        return items
+
+    def _object(self, path: tuple[str | int, ...]) -> dict[str, JsonValue]:
+        items: dict[str, JsonValue] = {}
+        seen: dict[str, list[tuple[int, JsonValue]]] = {}
+
+        def member() -> None:
+            offset = self._scan.at
+            key = self._key(path)
+            self._colon(pointer_of((*path, key)))
+            value = items[key] = self._value((*path, key))
+            seen.setdefault(key, []).append((offset, value))
+
+        self._items(path, "}", member)
+        for key, occurrences in seen.items():
+            if len(occurrences) > 1:
+                self._duplicate(pointer_of((*path, key)), occurrences)
+        return items
+
+    def _items(self, path: tuple[str | int, ...], closer: str, read_item: Callable[[], None]) -> None:
+        """Everything between the brackets, commas included."""
+        comma_at: int | None = None
+        pointer = pointer_of(path)
+        while True:
+            self._scan.skip_blanks()
+            character = self._scan.peek()
+            if character == closer:
+                if comma_at is not None:
+                    self._add(
+                        "json-trailing-comma", pointer, "no comma before the closing bracket", ",", comma_at
+                    )
+                self._scan.at += 1
+                return
+            if not character:
+                raise StopReading("between two items")
+            if character == ",":
+                self._add("json-extra-comma", pointer, "an item before the comma", ",")
+                self._scan.at += 1
+                continue
+            if character in "]}":
+                self._mismatched(character)
+            read_item()
+            self._scan.skip_blanks()
+            comma_at = self._scan.at if self._scan.peek() == "," else None
+            if comma_at is not None:
+                self._scan.at += 1
+            elif self._scan.peek() not in ("", "]", "}"):
+                self._missing_comma(pointer)
+
+    def _key(self, path: tuple[str | int, ...]) -> str:
+        pointer = pointer_of(path)
+        character = self._scan.peek()
+        if character == '"':
+            return self._scan.string(pointer)
+        if character in _QUOTES:
+            return self._foreign_quotes(pointer, character)
+        for pattern, name in ((_TEMPLATE, "json-template"), (_KEY_WORD, "json-unquoted-key")):
+            if match := pattern.match(self._text, self._scan.at):
+                self._add(name, pointer, "a key in double quotes", match.group()[:_SHOWN_CHARACTERS])
+                self._scan.at = match.end()
+                return match.group()
+        self._syntax(pointer, "a key in double quotes")
+        raise StopReading
+
+    def _colon(self, pointer: str) -> None:
+        self._scan.skip_blanks()
+        character = self._scan.peek()
+        if not character:
+            raise StopReading("after a key")
+        if character == ":":
+            self._scan.at += 1
+        elif character in "=,}]":
+            self._syntax(pointer, "a colon after the key")
+            raise StopReading
+        else:
+            self._add("json-missing-colon", pointer, "a colon after the key", repr(character))
+        self._scan.skip_blanks()
+
+    def _missing_comma(self, pointer: str) -> None:
+        character = self._scan.peek()
+        if character in "\"'[{-" or character.isalnum() or character == "_":
+            self._add("json-missing-comma", pointer, "a comma between two items", repr(character))
+            return
+        self._syntax(pointer, "a comma or the closing bracket")
+        raise StopReading
+
+    def _mismatched(self, character: str) -> None:
+        opened = self._open[-1]
+        self._add(
+            "json-mismatched-bracket",
+            pointer_of(opened.path),
+            f"{_CLOSERS[opened.bracket]} for the {opened.bracket} of {self._log.place(opened.offset)}",
+            character,
+        )
+        raise StopReading
+
+    def _duplicate(self, pointer: str, occurrences: list[tuple[int, JsonValue]]) -> None:
+        told = [f"{value_shown(v, pointer)} (line {self._log.line(o)})" for o, v in occurrences]
+        last = value_shown(occurrences[-1][1], pointer)
+        self._log.add(
+            "json-duplicate-key",
+            at=occurrences[-1][0],
+            pointer=pointer,
+            expected="each key once in its object",
+            found=f"{len(occurrences)} times: {', '.join(told)}",
+            readers=all_read(f"keeps the last: {last}"),
+        )
+
+    def _too_deep(self, path: tuple[str | int, ...]) -> None:
+        depth = deepest = 0
+        for match in _STRUCTURE.finditer(self._text):
+            depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match.group(), 0)
+            deepest = max(deepest, depth)
+        self._log.add(
+            "json-too-deep",
+            at=self._scan.at,
+            pointer=pointer_of(path),
+            expected=f"at most {MAX_DEPTH} containers inside one another",
+            found=f"{deepest}",
+            readers=depth_readers(deepest),
+        )
+        raise StopReading
+
+    def _count(self, pointer: str) -> None:
+        self._num_values += 1
+        if self._num_values > MAX_VALUES:
+            self._log.add(
+                "json-too-many-values",
+                at=self._scan.at,
+                pointer=pointer,
+                expected=f"at most {MAX_VALUES} values",
+                found="more",
+                readers=all_read("reads it"),
+            )
+            raise StopReading
+
+    def _truncated(self, inside: str) -> None:
+        still_open = ", ".join(
+            f"{c.bracket} of {pointer_of(c.path) or 'the whole'} (line {self._log.line(c.offset)})"
+            for c in reversed(self._open)
+        )
+        self._log.add(
+            "json-truncated",
+            at=len(self._text),
+            pointer=pointer_of(self._open[-1].path) if self._open else "",
+            expected="the end of every string, array and object that began",
+            found=f"the text ends {inside}; still open: {still_open or 'the value itself'}",
+            readers=all_refuse(),
+        )
+
+    def _syntax(self, pointer: str, expected: str) -> None:
+        rest = self._text[self._scan.at : self._scan.at + _SHOWN_CHARACTERS]
+        self._add("json-syntax", pointer, expected, repr(rest) if rest else "the end of the text")
+
+    def _add(self, name: str, pointer: str, expected: str, found: str, at: int | None = None) -> None:
+        place = self._scan.at if at is None else at
+        self._log.add(name, at=place, pointer=pointer, expected=expected, found=found, readers=all_refuse())

@@ -1,0 +1,101 @@
+"""The words of reading JSON: a value, a place in the text, one thing wrong with the bytes."""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import accumulate
+
+__all__ = ["Defect", "JsonValue", "LineIndex", "Position", "Positions", "json_type"]
+
+JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place in the text, both counted from 1; columns in characters."""
+
+    line: int
+    column: int
+
+    def __str__(self) -> str:
+        return f"line {self.line} column {self.column}"
+
+
+@dataclass(frozen=True, slots=True)
+class Defect:
+    """One thing wrong (or merely odd) about the bytes, by name."""
+
+    id: str
+    """A finding id, e.g. ``json-duplicate-key``."""
+
+    pointer: str
+    """RFC 6901; ``""`` for the whole file."""
+
+    position: Position | None
+    expected: str
+    found: str
+    readers: Mapping[str, str]
+    """What each lenient reader makes of this alone: ``{"json": "keeps the last: null", ...}``."""
+
+    def as_dict(self) -> dict[str, JsonValue]:
+        """The defect for ``--json``."""
+        return {
+            "id": self.id,
+            "pointer": self.pointer,
+            "line": self.position.line if self.position else None,
+            "column": self.position.column if self.position else None,
+            "expected": self.expected,
+            "found": self.found,
+            "readers": dict(self.readers),
+        }
+
+
+class LineIndex:
+    """Offsets of a text turned into lines and columns.
+
+    LF, CRLF and a lone CR each end a line, as in Python's text mode, which is how the libraries open a
+    config; so a line number here is the one their messages and an editor show.
+    """
+
+    def __init__(self, text: str) -> None:
+        # The two replacements keep every offset: a CRLF ends its line at the LF.
+        unified = text.replace("\r\n", " \n").replace("\r", "\n")
+        lengths = [len(line) + 1 for line in unified.split("\n")]
+        self._starts = [0, *accumulate(lengths)][:-1]
+
+    def position(self, offset: int) -> Position:
+        """The place of a character offset; the end of the text is a place too."""
+        line = bisect_right(self._starts, offset)
+        return Position(line=line, column=offset - self._starts[line - 1] + 1)
+
+
+class Positions(Mapping[str, Position]):
+    """Pointer to place, kept as offsets: a line is only counted when somebody asks."""
+
+    def __init__(self, offsets: Mapping[str, int], lines: LineIndex) -> None:
+        self._offsets = offsets
+        self._lines = lines
+
+    def __getitem__(self, pointer: str) -> Position:
+        return self._lines.position(self._offsets[pointer])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._offsets)
+
+    def __len__(self) -> int:
+        return len(self._offsets)
+
+
+def json_type(value: JsonValue) -> str:
+    """The type as people compare it; integer and float are two types, boolean is neither."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):  # before int: Python's True is an int, JSON's is not
+        return "boolean"
+    if isinstance(value, int):
+        return "integer"
+    if isinstance(value, float):
+        return "float"
+    if isinstance(value, str):
+        return "string"
+    return "array" if isinstance(value, list) else "object"
