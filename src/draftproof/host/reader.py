@@ -1,0 +1,149 @@
+"""The program that says what is under a path, as any program that opens it would find it.
+
+It shares no state with the writer: another process, the path resolved again, the whole file read.
+On request it reads past the page cache, and looks through the eyes of a running process.
+"""
+
+# Descriptors and names relative to them; pathlib follows links and costs start-up time.
+# ruff: noqa: PTH114, PTH115, PTH116, PTH123
+from __future__ import annotations
+
+import base64
+import ctypes
+import hashlib
+import mmap
+import os
+import stat
+import sys
+import time
+from typing import Any
+
+from draftproof.host.ground import Refused, Wire, file_system, identity, machine, sha256_of, xattrs_of
+
+__all__ = ["main"]
+
+FIRST_FRAME_S = 30.0
+BLOCK = 4096
+DEVICE_LIMIT = 1 << 30
+MEMORY_ONLY = ("tmpfs", "ramfs", "devtmpfs")
+
+
+def see(path: str, keep_bytes: int) -> dict[str, Any]:
+    """The file under ``path``; ``kind`` is absent, other (no regular file), unreadable or file."""
+    real = os.path.realpath(path)
+    try:
+        status = os.stat(path)
+        if not stat.S_ISREG(status.st_mode):
+            return {"kind": "other", "real_path": real, "found": stat.filemode(status.st_mode)[0]}
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return {"kind": "absent", "real_path": real, "is_dangling": os.path.islink(path)}
+    except OSError as error:
+        return {"kind": "unreadable", "real_path": real, "error": str(error.strerror)}
+    try:
+        digest, length, data = sha256_of(descriptor)
+        return {
+            "kind": "file",
+            "real_path": real,
+            "sha256": digest,
+            "length": length,
+            "data": base64.b64encode(data).decode("ascii") if length <= keep_bytes else None,
+            "identity": identity(os.fstat(descriptor)),
+            "xattrs": xattrs_of(descriptor),
+            "file_system": file_system(descriptor),
+        }
+    finally:
+        os.close(descriptor)
+
+
+def see_device(path: str, file_system_type: str) -> dict[str, Any]:
+    """The digest of the file read past the page cache, or why that cannot be had here."""
+    if file_system_type in MEMORY_ONLY:
+        return {"reason": f"{file_system_type}: there is no device below it"}
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        length = os.fstat(descriptor).st_size
+        if length > DEVICE_LIMIT:
+            return {"reason": f"{length} bytes: more than this program reads past the cache"}
+        try:
+            direct = os.open(path, os.O_RDONLY | os.O_DIRECT | os.O_CLOEXEC)
+        except OSError:
+            return see_evicted(descriptor, length)
+        try:
+            # One block more than the file, so that a read of its end comes back short and is seen to end.
+            buffer = mmap.mmap(-1, (length // BLOCK + 2) * BLOCK)
+            got = os.preadv(direct, [buffer], 0)
+        finally:
+            os.close(direct)
+        return {"sha256": hashlib.sha256(buffer[:got]).hexdigest(), "how": f"O_DIRECT read of {got} bytes"}
+    except OSError as error:
+        return {"reason": f"device read failed: {error.strerror}"}
+    finally:
+        os.close(descriptor)
+
+
+def see_evicted(descriptor: int, length: int) -> dict[str, Any]:
+    """The digest read after the file's pages were dropped, if the kernel says that none is left."""
+    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    if length:
+        pages = (length + mmap.PAGESIZE - 1) // mmap.PAGESIZE
+        mapping = mmap.mmap(descriptor, length, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
+        vector = (ctypes.c_ubyte * pages)()
+        address = ctypes.addressof(ctypes.c_char.from_buffer(mapping))
+        call = ctypes.CDLL(None, use_errno=True).mincore
+        if call(ctypes.c_void_p(address), ctypes.c_size_t(length), vector) != 0:
+            return {"reason": f"mincore: {os.strerror(ctypes.get_errno())}"}
+        left = sum(page & 1 for page in vector)
+        if left:
+            return {"reason": f"{left} of {pages} pages stay in memory: another process holds them"}
+    digest, _, _ = sha256_of(descriptor)
+    return {"sha256": digest, "how": "read after the pages were dropped (mincore: none left)"}
+
+
+def see_consumer(path: str, pid: int) -> dict[str, Any]:
+    """The file in the mount namespace of a process, and whether it started before the file was as it is."""
+    try:
+        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
+            ticks = int(stream.read().rsplit(")", 1)[1].split()[19])
+        namespace = os.readlink(f"/proc/{pid}/ns/mnt")
+        view = see(f"/proc/{pid}/root{path}", 0)
+        with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
+            stale = [w[4] for w in (line.split(" ") for line in stream) if w[3].endswith("//deleted")]
+        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as stream:
+            mapped = sorted({line.split()[4] for line in stream} - {"0"})
+    except OSError as error:
+        return {"reason": f"process {pid}: {error.strerror}"}
+    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
+    return {
+        "pid": pid,
+        "mount_namespace": namespace,
+        "view": {key: value for key, value in view.items() if key != "data"},
+        "started_ns": int((time.time() - age_s) * 1e9),
+        "is_stale_mount": any(path == point or path.startswith(point + "/") for point in stale),
+        "mapped_inodes": mapped,
+    }
+
+
+def main() -> int:
+    """Serve one request on standard input."""
+    wire = Wire(FIRST_FRAME_S)
+    try:
+        ask = wire.document()
+        wire.nonce = ask["nonce"]
+        wire.end()
+    except Refused as refused:
+        wire.say("refused", code=refused.code, facts=refused.facts)
+        return 0
+    path = base64.b64decode(ask["path"]).decode("utf-8", "surrogateescape")
+    seen = see(path, ask["keep_bytes"])
+    device = consumer = None
+    if ask["is_device_asked"] and seen["kind"] == "file":
+        device = see_device(path, seen["file_system"]["type"])
+    if ask["pid"]:
+        consumer = see_consumer(path, ask["pid"])
+    wire.say("seen", seen=seen, device=device, consumer=consumer, machine=machine())
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
