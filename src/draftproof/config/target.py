@@ -60,8 +60,8 @@ class TargetConfig:
     """A target model as its file describes it, each value with its source."""
 
     family: str
-    """``qwen3``, ``qwen3_moe``, ``qwen3_next``, ``qwen3_5``, ``qwen3_5_moe``, ``llama``, ``gemma``,
-    ``gpt_oss``, ``deepseek`` or ``other``."""
+    """``qwen2``, ``qwen3``, ``qwen3_moe``, ``qwen3_next``, ``qwen3_5``, ``qwen3_5_moe``, ``llama``,
+    ``gemma``, ``gpt_oss``, ``deepseek`` or ``other``."""
 
     architecture: Sourced[str]
     model_type: Sourced[str]
@@ -76,8 +76,23 @@ class TargetConfig:
     attn_output_gate: Sourced[bool]
     """Whether ``q_proj`` also puts out a gate per head (Qwen3-Next, Qwen3.5)."""
 
+    qkv_bias: Sourced[bool]
+    """Whether ``q_proj``, ``k_proj`` and ``v_proj`` have a bias (Qwen2 always)."""
+
+    output_bias: Sourced[bool]
+    """Whether ``o_proj`` has a bias."""
+
+    qk_norm: Sourced[bool]
+    """Whether queries and keys are normalised per head (Qwen3, Gemma 3)."""
+
+    norm_is_zero_centred: Sourced[bool]
+    """Whether a norm multiplies by 1 + w (Gemma, Qwen3-Next, Qwen3.5) instead of w."""
+
     linear_attention: LinearAttention
     experts: Experts
+    mtp_layers: Sourced[int]
+    """How many MTP layers the file advertises; where ``mtp`` is None, the reason."""
+
     mtp: MtpHead | None
     extras: Mapping[str, Sourced[JsonValue]]
     """Further fields of this family that change its forward pass (softcapping, mrope, ...)."""

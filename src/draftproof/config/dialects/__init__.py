@@ -1,1 +1,1 @@
-"""One module a dialect: how each family of files spells the same drafter."""
+"""One module a way of writing things down; each turns its own words into the canonical ones."""

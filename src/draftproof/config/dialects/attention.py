@@ -1,0 +1,116 @@
+"""Which layers slide, how far they see, and whether a block is causal inside: with the reason for each.
+
+Source: dflash 0.1.0 model.py and SpecForge (sliding layers are causal inside the block, full ones not);
+vLLM 0.33 qwen3_dflash (is_causal before dflash_config.causal, swa_window_size before sliding_window,
+use_swa makes every layer slide where none does); transformers Qwen3Config (explicit layer_types win,
+otherwise layers from max_window_layers on slide if use_sliding_window is true).
+"""
+
+from draftproof.config.defaults import ClassDefaults
+from draftproof.config.drafter import DrafterLayer
+from draftproof.config.reader import Reader, default, derived, unknown
+from draftproof.config.source import Sourced, Unknown
+
+__all__ = ["FULL", "LINEAR", "SLIDING", "block_layers", "causal_layers", "gated_window", "layer_kinds"]
+
+FULL = "full_attention"
+SLIDING = "sliding_attention"
+LINEAR = "linear_attention"
+
+_SILENT_FULL = "no layer_types: every layer is full attention"
+
+
+def layer_kinds(
+    read: Reader, count: Sourced[int], known: ClassDefaults | None
+) -> tuple[tuple[Sourced[str], ...], bool]:
+    """Kind of every layer, and whether the file lists them itself."""
+    types = read.strings("layer_types")
+    if types.value is not None:
+        kinds = tuple(Sourced(kind, read.item("layer_types", i)) for i, kind in enumerate(types.value))
+        return kinds, True
+    num_layers = _reasonable(count)
+    if read.has("layer_types") and not read.is_null("layer_types"):
+        return tuple(Sourced(None, types.source) for _ in range(num_layers)), True
+    if known is None or not known.has_window_gate:
+        return tuple(derived(FULL, _SILENT_FULL) for _ in range(num_layers)), False
+    return tuple(_synthesised(read, known, i) for i in range(num_layers)), False
+
+
+def gated_window(read: Reader, known: ClassDefaults | None) -> Sourced[int]:
+    """The window the file means for its sliding layers: ``sliding_window``, or what its class fills in.
+
+    ``use_sliding_window`` false does not unmake a window that is written: that a library then drops it
+    is a matter of the PARSED layer.
+    """
+    gate = read.boolean("use_sliding_window")
+    said = read.integer("sliding_window")
+    if read.has("sliding_window"):
+        return said
+    if known is not None and known.has_window_gate and gate.value:
+        filler = known.values["sliding_window"]
+        return default(filler, known.library) if isinstance(filler, int) else said
+    return said
+
+
+def block_layers(
+    kinds: tuple[Sourced[str], ...],
+    window: Sourced[int],
+    *,
+    causal_everywhere: Sourced[bool] | None,
+    causal_if_sliding: Sourced[bool],
+) -> tuple[DrafterLayer, ...]:
+    """The layers of a block drafter (DFlash and its kin)."""
+    return tuple(
+        DrafterLayer(
+            kind=kind,
+            window=_window(kind, window),
+            causal=causal_everywhere or _causal(kind, causal_if_sliding),
+        )
+        for kind in kinds
+    )
+
+
+def causal_layers(
+    kinds: tuple[Sourced[str], ...], window: Sourced[int], rule: str
+) -> tuple[DrafterLayer, ...]:
+    """The layers of a drafter that drafts from left to right."""
+    return tuple(
+        DrafterLayer(kind=kind, window=_window(kind, window), causal=derived(True, rule)) for kind in kinds
+    )
+
+
+def _window(kind: Sourced[str], window: Sourced[int]) -> Sourced[int]:
+    if kind.value is None:
+        return unknown("the kind of this layer is not known")
+    return window if kind.value == SLIDING else derived(None, f"a {kind.value} layer has no window")
+
+
+def _causal(kind: Sourced[str], causal_if_sliding: Sourced[bool]) -> Sourced[bool]:
+    if kind.value is None:
+        return unknown("the kind of this layer is not known")
+    if kind.value == SLIDING:
+        return causal_if_sliding
+    return derived(False, "full layers see the whole block (dflash 0.1.0, SpecForge, vLLM 0.33)")
+
+
+def _synthesised(read: Reader, known: ClassDefaults, index: int) -> Sourced[str]:
+    gate = read.boolean("use_sliding_window", absent=default(False, known.library))
+    window = read.integer("sliding_window", absent=default(4096, known.library))
+    start = read.integer("max_window_layers", absent=default(28, known.library))
+    for said, name in ((gate, "use_sliding_window"), (start, "max_window_layers")):
+        if isinstance(said.source, Unknown):
+            return unknown(f"no layer_types, and {name} cannot be read: {said.source.reason}")
+    if not gate.value:
+        return derived(FULL, f"no layer_types and use_sliding_window is not true ({known.library})")
+    if window.value is None or start.value is None:
+        return derived(FULL, f"no layer_types and no window is set ({known.library})")
+    kind = SLIDING if index >= start.value else FULL
+    return derived(kind, f"no layer_types: layers from max_window_layers={start.value} on slide")
+
+
+def _reasonable(count: Sourced[int]) -> int:
+    """A layer count from a file may be any integer; lists are made only for one that can be true."""
+    return count.value if count.value is not None and 0 < count.value <= _MAX_LAYERS else 0
+
+
+_MAX_LAYERS = 4096

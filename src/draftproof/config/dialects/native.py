@@ -1,0 +1,220 @@
+"""DFlash and its kin as z-lab, SpecForge, Xiaomi and ModelOpt write them: flat, with a ``dflash_config``.
+
+Source: dflash 0.1.0 model.py; vLLM 0.33 qwen3_dflash and eagle3_utils; SGLang 0.5.23 dflash_utils;
+SpecForge configs; Domino and DSpark add their own keys to the same file.
+"""
+
+from draftproof.config.defaults import QWEN3, ClassDefaults, layer_class
+from draftproof.config.dialects.advisory import parse_advisory
+from draftproof.config.dialects.attention import FULL, SLIDING, block_layers, gated_window, layer_kinds
+from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.taps import default_layer_ids, from_hidden_indexes, from_layer_ids, no_taps
+from draftproof.config.dialects.values import first_architecture, no_norms, num_draft_tokens, or_same, token
+from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Rope, Sharing, Taps
+from draftproof.config.raw import JsonValue
+from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
+from draftproof.config.source import Sourced, Unknown
+from draftproof.names import HiddenIndex, LayerId, TokenId
+
+__all__ = ["parse_native"]
+
+_HOMES = ("dflash_config", "dspark_config", "")
+_METHOD_KEYS = (
+    # DFlash 2
+    "conv_kernel_size",
+    "conv_group_size",
+    "selector_rank",
+    "selector_top_k",
+    # Domino and DSpark
+    "projector_type",
+    "pure_draft_prefix_len",
+    "emb_dim",
+    "gru_hidden_dim",
+    "shift_label",
+    "markov_rank",
+    "markov_head_type",
+    "enable_confidence_head",
+    "confidence_head_with_markov",
+    "confidence_head_alpha",
+    "attention_mode",
+    # MiMo, ModelOpt, Gemma, Muse
+    "use_swa",
+    "swa_window_size",
+    "causal",
+    "mask_token",
+    "final_logit_softcapping",
+    "output_multiplier",
+    "input_embedding_scale",
+    "attention_sink_bias",
+    "attention_value_scale",
+    "v_head_dim",
+)
+_TOP_KEYS = (
+    "is_causal",
+    "use_sliding_window",
+    "max_window_layers",
+    "sliding_window",
+    "tie_word_embeddings",
+    "quantization_config",
+)
+_ID_PATHS = (
+    "dflash_config/target_layer_ids",
+    "dspark_config/target_layer_ids",
+    "dspark_target_layer_ids",
+    "target_layer_ids",
+)
+_MODELOPT_KEYS = ("dflash_config/use_swa", "dflash_config/swa_window_size")
+_NO_SHIFT = "of the EAGLE-3 family; a block drafter has no such norm"
+
+
+def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
+    """The canonical drafter of a flat file with ``dflash_config`` or ``dspark_config``."""
+    for home in ("dflash_config", "dspark_config"):
+        read.within(home)
+    model_type = read.string("model_type")
+    known = layer_class(model_type.value) or QWEN3
+    geometry = parse_geometry(read, Holes(known, fill_shapes=False, disputes_head_dim=True))
+    layers = _layers(read, geometry, known)
+    rope = parse_rope(
+        read,
+        theta_absent=unknown(
+            "no rope_theta and no rope_parameters; readers disagree: transformers and MLX fill in 10000, "
+            "vLLM and SGLang 0.5.11 1000000, mistral.rs 10000000"
+        ),
+        partial_absent=default(1.0, known.library),
+    )
+    depth = read.integer("dflash_config/num_target_layers", "num_target_layers")
+    vocab_size = read.integer("vocab_size")
+    block_size, from_anchor = _block_size(read, method), _from_anchor(read, method)
+    return DrafterConfig(
+        method=method,
+        dialect="modelopt" if any(map(read.has, _MODELOPT_KEYS)) else "native",
+        generation=_generation(read, method, layers, rope),
+        architecture=first_architecture(read),
+        model_type=model_type,
+        taps=_taps(read, depth, geometry.num_hidden_layers),
+        block_size=block_size,
+        num_draft_tokens=num_draft_tokens(block_size, from_anchor),
+        sample_from_anchor=from_anchor,
+        mask_token_id=_mask_token(read),
+        layers=layers,
+        rope=rope,
+        geometry=geometry,
+        norms=no_norms(_NO_SHIFT),
+        sharing=_sharing(read, vocab_size),
+        vocab_size=vocab_size,
+        draft_vocab_size=or_same(read, ("draft_vocab_size",), vocab_size, "vocab_size: the target's head"),
+        target_hidden_size=or_same(
+            read,
+            ("dflash_config/target_hidden_size", "target_hidden_size"),
+            geometry.hidden_size,
+            "hidden_size: no other width is written",
+        ),
+        num_target_layers=depth,
+        verifier=read.string("target_model_name_or_path", "target_model", "verifier_name_or_path"),
+        extras=_extras(read),
+        advisory=parse_advisory(read),
+    )
+
+
+def _layers(read: Reader, geometry: Geometry, known: ClassDefaults) -> tuple[DrafterLayer, ...]:
+    kinds, listed = layer_kinds(read, geometry.num_hidden_layers, known)
+    window = gated_window(read, known)
+    if read.says("dflash_config/swa_window_size"):
+        window = read.integer("dflash_config/swa_window_size")
+    swa = read.boolean("dflash_config/use_swa")
+    causal_if_sliding = derived(True, "sliding layers are causal (dflash 0.1.0, SpecForge, vLLM 0.33)")
+    if swa.value and not any(kind.value == SLIDING for kind in kinds):
+        said = "layer_types lists none" if listed else "there are no layer_types"
+        kinds = tuple(derived(SLIDING, f"dflash_config.use_swa and {said} (vLLM 0.33)") for _ in kinds)
+        causal_if_sliding = derived(False, f"dflash_config.use_swa, {said}: not causal (vLLM 0.33)")
+    return block_layers(
+        kinds, window, causal_everywhere=_causal_everywhere(read), causal_if_sliding=causal_if_sliding
+    )
+
+
+def _causal_everywhere(read: Reader) -> Sourced[bool] | None:
+    """``is_causal`` or ``dflash_config.causal``: either, where set, holds for every layer."""
+    paths = ("is_causal", "dflash_config/is_causal", "dflash_config/causal")
+    said = read.boolean(*paths)
+    return said if read.says(*paths) else None
+
+
+def _taps(read: Reader, depth: Sourced[int], num_layers: Sourced[int]) -> Taps:
+    ids = read.integers(*_ID_PATHS)
+    aux = read.integers("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids")
+    if ids.value is not None:
+        taps = from_layer_ids(Sourced(tuple(map(LayerId, ids.value)), ids.source))
+        if aux.value is not None and aux.value != taps.hidden_indexes.value:
+            path = "eagle_aux_hidden_state_layer_ids"
+            path = path if read.has(path) else "aux_hidden_state_layer_ids"
+            wanted = list(taps.hidden_indexes.value or ())
+            read.complain(ProblemKind.CONFLICT, path, f"target_layer_ids + 1: {wanted}", f"{list(aux.value)}")
+        return taps
+    if aux.value is not None:
+        return from_hidden_indexes(Sourced(tuple(map(HiddenIndex, aux.value)), aux.source))
+    if isinstance(ids.source, Unknown) and read.says(*_ID_PATHS):
+        return no_taps(ids.source.reason)
+    return default_layer_ids(depth, num_layers)
+
+
+def _block_size(read: Reader, method: Sourced[Method]) -> Sourced[int]:
+    said = read.integer("dflash_config/block_size", "dspark_config/block_size", "block_size")
+    absent = not any(read.has(f"{home}/block_size" if home else "block_size") for home in _HOMES)
+    if absent and method.value in (Method.DFLASH, Method.DFLASH2):
+        return default(16, "dflash 0.1.0, SGLang 0.5.23, mistral.rs (vLLM asks for num_speculative_tokens)")
+    return said
+
+
+def _from_anchor(read: Reader, method: Sourced[Method]) -> Sourced[bool]:
+    by_method = {
+        Method.DSPARK: derived(True, "DSpark drafts from the anchor slot on (SpecForge, DeepSpec)"),
+        Method.DFLASH: derived(False, "DFlash discards the anchor slot (dflash 0.1.0)"),
+        Method.DFLASH2: derived(False, "DFlash 2 discards the anchor slot (dflash 0.1.0)"),
+        Method.DOMINO: derived(False, "Domino drafts block_size - 1 tokens, as DFlash (SGLang 0.5.23)"),
+    }
+    absent = by_method[method.value] if method.value in by_method else unknown("the method is not known")
+    return read.boolean("dflash_config/sample_from_anchor", "sample_from_anchor", absent=absent)
+
+
+def _mask_token(read: Reader) -> Sourced[TokenId]:
+    return token(
+        read.integer(
+            "dflash_config/mask_token_id",
+            "dspark_config/mask_token_id",
+            "mask_token_id",
+            "dspark_noise_token_id",
+            "pard_token",
+            "ptd_token_id",
+        )
+    )
+
+
+def _generation(
+    read: Reader, method: Sourced[Method], layers: tuple[DrafterLayer, ...], rope: Rope
+) -> Sourced[str]:
+    if method.value is not Method.DFLASH:
+        return unknown("generations are told apart for DFlash only")
+    if read.has("dflash_config/block_size"):
+        return derived("B", "block_size stands inside dflash_config")
+    if not layers or any(layer.kind.value is None for layer in layers):
+        return unknown("the kinds of the layers are not known")
+    if any(layer.kind.value != FULL for layer in layers):
+        return derived("A'", "block_size at the top level, some layers slide")
+    style = "flat rope" if rope.theta.is_written else "no rope written"
+    return derived("A", f"block_size not inside dflash_config, every layer full, {style}")
+
+
+def _sharing(read: Reader, vocab_size: Sourced[int]) -> Sharing:
+    own = read.integer("draft_vocab_size")
+    reduced = own.value is not None and vocab_size.value is not None and own.value != vocab_size.value
+    head: Sourced[bool] = (
+        derived(False, "draft_vocab_size differs from vocab_size: the drafter carries its own head")
+        if reduced
+        else derived(True, "native checkpoints carry no head (dflash 0.1.0)")
+    )
+    return Sharing(derived(True, "native checkpoints carry no embedding (dflash 0.1.0)"), head)
+
+
+def _extras(read: Reader) -> dict[str, Sourced[JsonValue]]:
+    return read.collect(_METHOD_KEYS, _HOMES) | read.collect(_TOP_KEYS)

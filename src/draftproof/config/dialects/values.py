@@ -1,0 +1,54 @@
+"""Values that every drafter dialect reads or derives in the same way."""
+
+from draftproof.config.drafter import Norms
+from draftproof.config.reader import Reader, derived, unknown
+from draftproof.config.source import Sourced, Unknown
+from draftproof.names import TokenId
+
+__all__ = ["first_architecture", "no_norms", "num_draft_tokens", "or_same", "token"]
+
+
+def first_architecture(read: Reader) -> Sourced[str]:
+    """The first name under ``architectures``."""
+    names = read.strings("architectures")
+    if names.value:
+        return Sourced(names.value[0], read.item("architectures", 0))
+    if isinstance(names.source, Unknown):
+        return unknown(names.source.reason)
+    return Sourced(None, names.source)
+
+
+def or_same(read: Reader, paths: tuple[str, ...], other: Sourced[int], rule: str) -> Sourced[int]:
+    """The integer at one of the paths; where none is written, or null, the other value by the rule named."""
+    said = read.integer(*paths)
+    if read.says(*paths):
+        return said
+    if other.value is None:
+        return unknown(f"no {read.pointer(paths[-1])}, and what stands in for it is not known: {rule}")
+    return derived(other.value, rule)
+
+
+def num_draft_tokens(block_size: Sourced[int], from_anchor: Sourced[bool]) -> Sourced[int]:
+    """Tokens proposed per step by a block of this size."""
+    if block_size.value is None:
+        return unknown("block_size is not known")
+    if from_anchor.value is None:
+        return unknown("whether the anchor slot predicts is not known")
+    if from_anchor.value:
+        return derived(block_size.value, "block_size: the anchor slot predicts too")
+    return derived(block_size.value - 1, "block_size - 1: the first slot is the anchor")
+
+
+def no_norms(reason: str) -> Norms:
+    """Norm flags of a drafter that has none of them."""
+    return Norms(
+        before_residual=unknown(reason),
+        before_fc=unknown(reason),
+        output=unknown(reason),
+        fc_norm=unknown(reason),
+    )
+
+
+def token(said: Sourced[int]) -> Sourced[TokenId]:
+    """The same integer as a token id."""
+    return Sourced(None if said.value is None else TokenId(said.value), said.source)
