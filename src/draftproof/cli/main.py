@@ -8,6 +8,7 @@ from types import TracebackType
 import typer
 
 from draftproof import __version__
+from draftproof.cli.diff import diff
 from draftproof.cli.render import emit_error, emit_json, line
 from draftproof.errors import DraftproofError, UsageError
 
@@ -42,6 +43,9 @@ def root(
         sys.stdout.write(context.get_help() + "\n")
         raise typer.Exit(UsageError.exit_code)
     return 0
+
+
+app.command()(diff)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -108,8 +108,7 @@ _AROUND = {
     "json-trailing-text": _error("text after the object", "something was appended to the file", _ASK_AGAIN),
     "json-heredoc-delimiter": _error(
         "a here-document's delimiter after the object",
-        "the shell did not take it for the end: the here-document went on, and what followed stands in the file "
-        "instead of having run",
+        "the shell did not take it for the end: what followed it stands in the file instead of having run",
         "write the file without a here-document, then read it back",
     ),
     "json-shell-text": _error(

@@ -9,8 +9,8 @@ from draftproof.config.json_around import name_trailing, skip_leading
 from draftproof.config.json_log import DefectLog
 from draftproof.config.json_oddities import note_oddities
 from draftproof.config.json_peers import all_read, all_refuse, not_an_object_readers
-from draftproof.config.json_reader import read_value, value_shown
-from draftproof.config.json_value import Defect, JsonValue, LineIndex, Position, Positions
+from draftproof.config.json_reader import read_value
+from draftproof.config.json_value import Defect, JsonValue, LineIndex, Position, Positions, value_shown
 from draftproof.config.recognise import foreign_bytes, foreign_text
 
 __all__ = ["Document", "read_document"]

@@ -8,10 +8,9 @@ from draftproof.config.json_log import DefectLog
 from draftproof.config.json_peers import all_read, all_refuse, depth_readers
 from draftproof.config.json_pointer import pointer_of
 from draftproof.config.json_scan import Scanner, StopReading
-from draftproof.config.json_value import JsonValue, LineIndex
-from draftproof.printable import MASKED, is_secret_key
+from draftproof.config.json_value import JsonValue, LineIndex, value_shown
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "Reading", "read_value", "value_shown"]
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "Reading", "read_value"]
 
 MAX_DEPTH = 64
 MAX_VALUES = 1_000_000
@@ -51,21 +50,6 @@ class _Open:
 def read_value(text: str, start: int, lines: LineIndex, defects: DefectLog, oddities: DefectLog) -> Reading:
     """Read the value that begins at ``start`` (blanks before it allowed)."""
     return _Reader(text, start, lines, defects, oddities).read()
-
-
-def value_shown(value: JsonValue, pointer: str) -> str:
-    """A value in a sentence: short, JSON spelling, secrets masked by the last key of the pointer."""
-    if is_secret_key(pointer.rsplit("/", 1)[-1]):
-        return MASKED
-    if isinstance(value, dict):
-        return f"object of {len(value)} keys"
-    if isinstance(value, list):
-        return f"array of {len(value)}"
-    words = {None: "null", True: "true", False: "false"}
-    if value is None or isinstance(value, bool):
-        return words[value]
-    text = f'"{value}"' if isinstance(value, str) else repr(value)
-    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
 
 
 class _Reader:

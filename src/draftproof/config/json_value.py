@@ -5,7 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import accumulate
 
-__all__ = ["Defect", "JsonValue", "LineIndex", "Position", "Positions", "json_type"]
+from draftproof.printable import MASKED, is_secret_key
+
+__all__ = ["Defect", "JsonValue", "LineIndex", "Position", "Positions", "json_type", "value_shown"]
+
+_SHOWN_CHARACTERS = 40
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -99,3 +103,18 @@ def json_type(value: JsonValue) -> str:
     if isinstance(value, str):
         return "string"
     return "array" if isinstance(value, list) else "object"
+
+
+def value_shown(value: JsonValue, pointer: str) -> str:
+    """A value in a sentence: short, JSON spelling, secrets masked by the last key of the pointer."""
+    if is_secret_key(pointer.rsplit("/", 1)[-1]):
+        return MASKED
+    if isinstance(value, dict):
+        return f"object of {len(value)} keys"
+    if isinstance(value, list):
+        return f"array of {len(value)}"
+    words = {None: "null", True: "true", False: "false"}
+    if value is None or isinstance(value, bool):
+        return words[value]
+    text = f'"{value}"' if isinstance(value, str) else repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."

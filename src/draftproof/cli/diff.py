@@ -1,0 +1,61 @@
+"""``draftproof diff A B``: what differs between two configs, by type and value."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from draftproof.cli.render import emit_error, emit_json
+from draftproof.errors import CouldNotLook, RefusedInput
+
+if TYPE_CHECKING:
+    from draftproof.config.raw import RawConfig
+
+__all__ = ["diff"]
+
+
+def diff(
+    a: Annotated[
+        Path, typer.Argument(metavar="A", help="A JSON file, or a directory that holds config.json.")
+    ],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+) -> int:
+    """Show what differs between two configs by type and value; formatting alone is no difference."""
+    from draftproof.cli.diff_view import Comparison
+
+    files = _read_both(a, b, as_json=as_json)
+    if isinstance(files, int):
+        return files
+    comparison = Comparison.of(*files)
+    if as_json:
+        emit_json(comparison.document())
+    else:
+        comparison.print()
+    return 1 if comparison.differences else 0
+
+
+def _read_both(a: Path, b: Path, *, as_json: bool) -> "tuple[RawConfig, RawConfig] | int":
+    """Both files, or the exit status after every error was told: refused (1) beats missing (3)."""
+    from draftproof.cli.diff_view import print_defects
+    from draftproof.config.raw import RawConfig, read_raw
+
+    read: list[RawConfig | CouldNotLook | RefusedInput] = []
+    for path in (a, b):
+        try:
+            read.append(read_raw(path / "config.json" if path.is_dir() else path))
+        except (CouldNotLook, RefusedInput) as error:
+            read.append(error)
+    first, second = read
+    if isinstance(first, RawConfig) and isinstance(second, RawConfig):
+        return first, second
+    errors = [e for e in read if not isinstance(e, RawConfig)]
+    worst = min(errors, key=lambda error: error.exit_code)
+    if as_json:
+        told = [error.as_dict() for error in errors]
+        emit_json({"schema": "draftproof.error/1", "error": worst.as_dict(), "errors": told})
+        return worst.exit_code
+    for error in errors:
+        emit_error(error, as_json=False)
+        print_defects(error)
+    return worst.exit_code
