@@ -15,6 +15,8 @@ from draftproof.errors import RefusedInput
 from draftproof.speculation.ddtree import RoundCost, build
 from draftproof.speculation.tree import DraftTree
 
+pytestmark = pytest.mark.engine
+
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "ddtree_trees.json").read_text())["cases"]
 
 
@@ -30,7 +32,7 @@ def expected_acceptance(tree: DraftTree, logits: torch.Tensor) -> float:
 def best_possible(logits: torch.Tensor, budget: int) -> float:
     """The largest sum of ``budget`` prefix probabilities, all prefixes written out."""
     probs = logits.double().softmax(-1).tolist()
-    prefixes = [
+    prefixes: list[float] = [
         math.prod(probs[d][t] for d, t in enumerate(path))
         for depth in range(1, len(probs) + 1)
         for path in product(range(len(probs[0])), repeat=depth)

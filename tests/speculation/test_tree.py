@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from draftproof.errors import RefusedInput
 from draftproof.speculation.tree import DraftTree
 
+pytestmark = pytest.mark.engine
+
 FORK = DraftTree([5, 6, 7, 5], [-1, 0, 0, 1, 3])
 
 

@@ -151,9 +151,7 @@ def _ranked(logits: Tensor, log_total: Tensor, num_ranks: int) -> tuple[list[lis
     """[H, k] float32 log-probabilities, falling, and their token ids; equal logits by rising id."""
     values, ids = logits.topk(min(num_ranks + 1, logits.shape[1]), dim=-1)
     # topk leaves the order of equal logits open, and with it which of them it returns at the edge.
-    crowded = (
-        values[:, -1] == values[:, num_ranks - 1] if len(values[0]) > num_ranks else values[:, 0].isnan()
-    )
+    crowded = (values[:, num_ranks:] == values[:, num_ranks - 1 : num_ranks]).any(-1)
     ids = ids[:, :num_ranks]
     for row in crowded.nonzero().flatten().tolist():
         ids[row] = logits[row].sort(descending=True, stable=True).indices[:num_ranks]
