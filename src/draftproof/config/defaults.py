@@ -217,4 +217,4 @@ _BY_MODEL_TYPE: Mapping[str, ClassDefaults] = MappingProxyType(
 
 def layer_class(model_type: str | None) -> ClassDefaults | None:
     """The defaults of the class that a ``model_type`` names; None where no table is kept here."""
-    return _BY_MODEL_TYPE.get(model_type, None)
+    return None if model_type is None else _BY_MODEL_TYPE.get(model_type)

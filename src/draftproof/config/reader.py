@@ -1,7 +1,7 @@
 """Reads typed values out of a RawConfig and remembers what it read, so that nothing is dropped unnamed.
 
 A value of the wrong type is never coerced: it becomes Unknown, and a Problem says what stood there.
-Paths are relative to the reader: ``"dflash_config/mask_token_id"``.
+Paths are relative to the reader and may count into lists: ``"dflash_config/mask_token_id"``.
 """
 
 import json
@@ -175,10 +175,6 @@ class Reader:
                     self.complain(ProblemKind.CONFLICT, path, _shown(found[key].value), _shown(said.value))
         return found
 
-    def place(self, path: str) -> Written:
-        """The place of the value at ``path``; list indexes are allowed here."""
-        return self._written(self.pointer(path))
-
     def item(self, path: str, index: int) -> Written:
         """The place of one item of the list at ``path``."""
         return self._written(f"{self.pointer(path)}/{index}")
@@ -238,9 +234,12 @@ class Reader:
     def _find(self, path: str) -> object:
         found: object = self._here
         for part in path.split("/"):
-            if not isinstance(found, dict) or part not in found:
+            if isinstance(found, dict) and part in found:
+                found = found[part]
+            elif isinstance(found, list) and part.isdecimal() and int(part) < len(found):
+                found = found[int(part)]
+            else:
                 return _ABSENT
-            found = found[part]
         return found
 
 

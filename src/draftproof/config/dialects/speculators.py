@@ -151,25 +151,18 @@ def _from_anchor(read: Reader, method: Sourced[Method]) -> Sourced[bool]:
 def _num_draft_tokens(
     read: Reader, method: Sourced[Method], block_size: Sourced[int], from_anchor: Sourced[bool]
 ) -> Sourced[int]:
-    """``speculative_tokens`` of the default proposal method, or else what the block gives."""
+    """``speculative_tokens`` of the first proposal method, as vLLM takes it; else what the block gives."""
     from_block = num_draft_tokens(block_size, from_anchor)
-    path = "speculators_config/proposal_methods"
-    methods = read.anything(path)
-    if isinstance(methods.value, list):
-        for i, entry in enumerate(methods.value):
-            count = entry["speculative_tokens"] if _has_count(entry) else None
-            if isinstance(count, int) and not isinstance(count, bool):
-                written = read.place(f"{path}/{i}/speculative_tokens")
-                if method.value in BLOCK_METHODS and from_block.value not in (None, count):
-                    read.complain(ProblemKind.CONFLICT, path, f"{from_block.value} draft tokens", f"{count}")
-                return Sourced(count, written)
+    path = "speculators_config/proposal_methods/0/speculative_tokens"
+    said = read.integer(path)
+    if read.says(path):
+        both = said.value is not None and from_block.value is not None
+        if both and said.value != from_block.value:
+            read.complain(ProblemKind.CONFLICT, path, f"{from_block.value}, by block_size", f"{said.value}")
+        return said
     if method.value in BLOCK_METHODS:
         return from_block
-    return unknown("no speculative_tokens under /speculators_config/proposal_methods")
-
-
-def _has_count(entry: JsonValue) -> bool:
-    return isinstance(entry, dict) and "speculative_tokens" in entry
+    return unknown(f"no {read.pointer(path)}: the number is chosen when serving")
 
 
 def _draft_vocab(read: Reader, method: Sourced[Method], vocab_size: Sourced[int]) -> Sourced[int]:
@@ -234,7 +227,7 @@ def _sharing(method: Sourced[Method], vocab_size: Sourced[int], draft_vocab: Sou
 
 
 def _extras(read: Reader, layer: Reader, method: Sourced[Method]) -> dict[str, Sourced[JsonValue]]:
-    fill = _EXTRA_DEFAULTS.get(method.value, {})
+    fill = _EXTRA_DEFAULTS.get(method.value, {}) if method.value is not None else {}
     extras: dict[str, Sourced[JsonValue]] = {
         key: default(value, f"{SPECULATORS} {key}") for key, value in fill.items()
     }
@@ -246,6 +239,8 @@ def _advisory(read: Reader, layer: Reader) -> dict[str, Sourced[JsonValue]]:
     inner = parse_advisory(layer, ("tie_word_embeddings",))
     read.integers(*_AUX)
     verifier = read.collect(("architectures",), ("speculators_config/verifier",))
-    chosen = read.collect(("default_proposal_method", "algorithm"), ("speculators_config",))
+    chosen = read.collect(
+        ("default_proposal_method", "algorithm", "proposal_methods"), ("speculators_config",)
+    )
     inner_named = {f"transformer_layer_config.{key}": said for key, said in inner.items()}
     return outer | inner_named | {f"verifier.{key}": said for key, said in verifier.items()} | chosen

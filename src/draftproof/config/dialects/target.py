@@ -221,7 +221,8 @@ def _patterned(text: Reader, family: Family, index: int, gated: Sourced[str]) ->
 
 def _every_nth_full(text: Reader, pattern: str, index: int) -> Sourced[str]:
     """Hybrid targets (linear attention between, 4 by default) and Gemma 3 (sliding between, 6 by default)."""
-    keys, filler, other = ("full_attention_interval",), 4, LINEAR
+    keys: tuple[str, ...] = ("full_attention_interval",)
+    filler, other = 4, LINEAR
     if pattern == "one_full_in":
         keys, filler, other = ("sliding_window_pattern", "_sliding_window_pattern"), 6, SLIDING
     every = text.integer(*keys)
