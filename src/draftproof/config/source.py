@@ -5,7 +5,7 @@ from typing import Generic, TypeVar
 
 __all__ = ["ClassDefault", "Derived", "Source", "Sourced", "Unknown", "Written"]
 
-T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)  # frozen: a Sourced[TokenId] is a Sourced[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +47,10 @@ Source = Written | ClassDefault | Derived | Unknown
 
 
 @dataclass(frozen=True, slots=True)
-class Sourced(Generic[T]):
+class Sourced(Generic[T_co]):
     """A value and where it comes from. ``value`` is None for a written null and for an unknown."""
 
-    value: T | None
+    value: T_co | None
     source: Source
 
     @property
