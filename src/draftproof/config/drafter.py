@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from draftproof.config.raw import JsonValue
-from draftproof.config.source import Sourced
+from draftproof.config.source import Source, Sourced
 from draftproof.names import HiddenIndex, LayerId, TokenId
 
 __all__ = ["DrafterConfig", "DrafterLayer", "Geometry", "Method", "Norms", "Rope", "Sharing", "Taps"]
@@ -105,7 +105,7 @@ class DrafterConfig:
 
     method: Sourced[Method]
     dialect: str
-    """``native``, ``speculators``, ``eagle`` (flat SGLang/SpecForge), ``modelopt``, ``target`` (MTP inside)"""
+    """``native``, ``speculators``, ``eagle`` (flat EAGLE-3), ``modelopt``, ``target`` (an MTP head)."""
 
     generation: Sourced[str]
     """DFlash: ``A``, ``A'``, ``B``; others: None."""
@@ -123,6 +123,9 @@ class DrafterConfig:
     mask_token_id: Sourced[TokenId]
     layers: tuple[DrafterLayer, ...]
     """Empty where the number of layers is not known."""
+
+    layers_source: Source
+    """Where the list of layers comes from, or why it is empty."""
 
     rope: Rope
     geometry: Geometry

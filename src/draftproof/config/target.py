@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from draftproof.config.drafter import DrafterConfig, Geometry, Rope
 from draftproof.config.raw import JsonValue
-from draftproof.config.source import Sourced
+from draftproof.config.source import Source, Sourced
 
 __all__ = ["Experts", "LinearAttention", "MtpHead", "TargetConfig", "TargetLayer"]
 
@@ -70,6 +70,9 @@ class TargetConfig:
 
     geometry: Geometry
     layers: tuple[TargetLayer, ...]
+    layers_source: Source
+    """Where the list of layers comes from, or why it is empty."""
+
     rope: Rope
     vocab_size: Sourced[int]
     tie_word_embeddings: Sourced[bool]

@@ -6,12 +6,23 @@ use_swa makes every layer slide where none does); transformers Qwen3Config (expl
 otherwise layers from max_window_layers on slide if use_sliding_window is true).
 """
 
+from dataclasses import dataclass
+
 from draftproof.config.defaults import ClassDefaults
 from draftproof.config.drafter import DrafterLayer
 from draftproof.config.reader import Reader, default, derived, unknown
-from draftproof.config.source import Sourced, Unknown
+from draftproof.config.source import Source, Sourced, Unknown
 
-__all__ = ["FULL", "LINEAR", "SLIDING", "block_layers", "causal_layers", "gated_window", "layer_kinds"]
+__all__ = [
+    "FULL",
+    "LINEAR",
+    "SLIDING",
+    "Kinds",
+    "block_layers",
+    "causal_layers",
+    "gated_window",
+    "layer_kinds",
+]
 
 FULL = "full_attention"
 SLIDING = "sliding_attention"
@@ -20,20 +31,37 @@ LINEAR = "linear_attention"
 _SILENT_FULL = "no layer_types: every layer is full attention"
 
 
-def layer_kinds(
-    read: Reader, count: Sourced[int], known: ClassDefaults | None
-) -> tuple[tuple[Sourced[str], ...], bool]:
-    """Kind of every layer, and whether the file lists them itself."""
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """The kind of every layer, and where the list comes from."""
+
+    each: tuple[Sourced[str], ...]
+    is_listed: bool
+    """The file has layer_types, readable or not."""
+
+    source: Source
+    """Of the list as a whole; why it is empty where it is."""
+
+
+def layer_kinds(read: Reader, count: Sourced[int], known: ClassDefaults | None) -> Kinds:
+    """Kind of every layer: as listed, else as the reading class makes them up."""
     types = read.strings("layer_types")
     if types.value is not None:
-        kinds = tuple(Sourced(kind, read.item("layer_types", i)) for i, kind in enumerate(types.value))
-        return kinds, True
-    num_layers = _reasonable(count)
-    if read.has("layer_types") and not read.is_null("layer_types"):
-        return tuple(Sourced(None, types.source) for _ in range(num_layers)), True
+        each = tuple(Sourced(kind, read.item("layer_types", i)) for i, kind in enumerate(types.value))
+        return Kinds(each, is_listed=True, source=types.source)
+    if read.says("layer_types"):
+        mistyped = tuple(Sourced[str](None, types.source) for _ in range(_reasonable(count)))
+        return Kinds(mistyped, is_listed=True, source=types.source)
+    if not _reasonable(count):
+        why = (
+            count.source.reason if isinstance(count.source, Unknown) else f"{count.value} layers are no stack"
+        )
+        return Kinds((), is_listed=False, source=Unknown(f"no layer_types, and the number of layers: {why}"))
     if known is None or not known.has_window_gate:
-        return tuple(derived(FULL, _SILENT_FULL) for _ in range(num_layers)), False
-    return tuple(_synthesised(read, known, i) for i in range(num_layers)), False
+        each = tuple(derived(FULL, _SILENT_FULL) for _ in range(_reasonable(count)))
+    else:
+        each = tuple(_synthesised(read, known, i) for i in range(_reasonable(count)))
+    return Kinds(each, is_listed=False, source=each[0].source)
 
 
 def gated_window(read: Reader, known: ClassDefaults | None) -> Sourced[int]:

@@ -46,7 +46,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
     model_type = read.string("model_type")
     known = layer_class(model_type.value) or LLAMA
     geometry = parse_geometry(read, Holes(known, fill_shapes=False, disputes_head_dim=True))
-    kinds, _ = layer_kinds(read, geometry.num_hidden_layers, known)
+    kinds = layer_kinds(read, geometry.num_hidden_layers, known)
     depth = read.integer("num_target_layers", "eagle_config/num_target_layers")
     vocab_size = read.integer("vocab_size")
     draft_vocab = or_same(read, ("draft_vocab_size",), vocab_size, "vocab_size: no smaller one is written")
@@ -61,7 +61,8 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         num_draft_tokens=read.integer("num_speculative_tokens", absent=unknown(_SERVED)),
         sample_from_anchor=unknown("EAGLE-3 has no block and no anchor slot"),
         mask_token_id=_mask_token(read, method),
-        layers=causal_layers(kinds, gated_window(read, known), LEFT_TO_RIGHT),
+        layers=causal_layers(kinds.each, gated_window(read, known), LEFT_TO_RIGHT),
+        layers_source=kinds.source,
         rope=parse_rope(
             read,
             theta_absent=default(10000.0, known.library),

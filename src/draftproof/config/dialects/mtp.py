@@ -9,12 +9,12 @@ from draftproof.config.dialects.attention import FULL, causal_layers
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
 from draftproof.config.dialects.taps import last_hidden_state, no_taps
 from draftproof.config.dialects.values import first_architecture, no_norms
-from draftproof.config.drafter import DrafterConfig, Method, Sharing
+from draftproof.config.drafter import DrafterConfig, DrafterLayer, Method, Sharing
 from draftproof.config.reader import Reader, default, derived, unknown
 from draftproof.config.source import Sourced
 from draftproof.config.target import MtpHead, TargetConfig
 
-__all__ = ["MTP_COUNT_KEYS", "head_of_target", "parse_mtp_drafter"]
+__all__ = ["MTP_COUNT_KEYS", "head_of_target", "mtp_layers", "parse_mtp_drafter"]
 
 MTP_COUNT_KEYS = ("mtp_num_hidden_layers", "num_nextn_predict_layers", "num_mtp_layers")
 _SERVED = "an MTP layer is run again for every token; how often is chosen when serving"
@@ -22,13 +22,18 @@ _NO_BLOCK = "MTP has no block and no anchor slot"
 _MAX_LAYERS = 4096
 
 
-def head_of_target(target: TargetConfig, dedicated: Sourced[bool], style: str) -> MtpHead:
-    """The head that a target's ``mtp_layers`` count advertises, also as a drafter."""
-    count, depth = target.mtp_layers, target.geometry.num_hidden_layers
+def mtp_layers(count: Sourced[int]) -> tuple[DrafterLayer, ...]:
+    """The layers of a head of that many; none where the number is not known or cannot be true."""
     num_layers = count.value if count.value is not None and 0 < count.value <= _MAX_LAYERS else 0
     kinds = tuple(
         derived(FULL, "an MTP layer attends fully, also on a hybrid target") for _ in range(num_layers)
     )
+    return causal_layers(kinds, unknown("no layer slides"), "MTP drafts from left to right")
+
+
+def head_of_target(target: TargetConfig, dedicated: Sourced[bool], style: str) -> MtpHead:
+    """The head that a target's ``mtp_layers`` count advertises, also as a drafter."""
+    count, depth = target.mtp_layers, target.geometry.num_hidden_layers
     shares = "the head uses the target's own (vLLM 0.33)"
     own_embedding: Sourced[bool] = derived(True, shares)
     if dedicated.value is not None:
@@ -44,7 +49,8 @@ def head_of_target(target: TargetConfig, dedicated: Sourced[bool], style: str) -
         num_draft_tokens=unknown(_SERVED),
         sample_from_anchor=unknown(_NO_BLOCK),
         mask_token_id=unknown("MTP has no mask token"),
-        layers=causal_layers(kinds, unknown("no layer slides"), "MTP drafts from left to right"),
+        layers=mtp_layers(count),
+        layers_source=count.source,
         rope=target.rope,
         geometry=target.geometry,
         norms=no_norms("of the EAGLE-3 family; an MTP head has fixed norms"),
@@ -66,8 +72,6 @@ def parse_mtp_drafter(read: Reader, method: Sourced[Method]) -> DrafterConfig:
     model_type = read.string("model_type")
     geometry = parse_geometry(text, Holes(layer_class(model_type.value), fill_shapes=False))
     count = text.integer(*MTP_COUNT_KEYS, "n_predict", absent=default(1, "vLLM 0.33 n_predict"))
-    num_layers = count.value if count.value is not None and 0 < count.value <= _MAX_LAYERS else 0
-    kinds = tuple(derived(FULL, "an MTP layer attends fully") for _ in range(num_layers))
     vocab_size = text.integer("vocab_size")
     shares = "the head uses the target's own (vLLM 0.33)"
     return DrafterConfig(
@@ -81,7 +85,8 @@ def parse_mtp_drafter(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         num_draft_tokens=unknown(_SERVED),
         sample_from_anchor=unknown(_NO_BLOCK),
         mask_token_id=unknown("MTP has no mask token"),
-        layers=causal_layers(kinds, unknown("no layer slides"), "MTP drafts from left to right"),
+        layers=mtp_layers(count),
+        layers_source=count.source,
         rope=parse_rope(
             text,
             theta_absent=unknown("no rope_theta and no rope_parameters"),

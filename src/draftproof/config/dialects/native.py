@@ -13,7 +13,7 @@ from draftproof.config.dialects.values import first_architecture, no_norms, num_
 from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Rope, Sharing, Taps
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
-from draftproof.config.source import Sourced, Unknown
+from draftproof.config.source import Source, Sourced, Unknown
 from draftproof.names import HiddenIndex, LayerId, TokenId
 
 __all__ = ["parse_native"]
@@ -74,7 +74,7 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
     model_type = read.string("model_type")
     known = layer_class(model_type.value) or QWEN3
     geometry = parse_geometry(read, Holes(known, fill_shapes=False, disputes_head_dim=True))
-    layers = _layers(read, geometry, known)
+    layers, layers_source = _layers(read, geometry, known)
     rope = parse_rope(
         read,
         theta_absent=unknown(
@@ -98,6 +98,7 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         sample_from_anchor=from_anchor,
         mask_token_id=_mask_token(read),
         layers=layers,
+        layers_source=layers_source,
         rope=rope,
         geometry=geometry,
         norms=no_norms(_NO_SHIFT),
@@ -117,20 +118,25 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
     )
 
 
-def _layers(read: Reader, geometry: Geometry, known: ClassDefaults) -> tuple[DrafterLayer, ...]:
-    kinds, listed = layer_kinds(read, geometry.num_hidden_layers, known)
+def _layers(
+    read: Reader, geometry: Geometry, known: ClassDefaults
+) -> tuple[tuple[DrafterLayer, ...], Source]:
+    kinds = layer_kinds(read, geometry.num_hidden_layers, known)
+    each, source = kinds.each, kinds.source
     window = gated_window(read, known)
     if read.says("dflash_config/swa_window_size"):
         window = read.integer("dflash_config/swa_window_size")
     swa = read.boolean("dflash_config/use_swa")
     causal_if_sliding = derived(True, "sliding layers are causal (dflash 0.1.0, SpecForge, vLLM 0.33)")
-    if swa.value and not any(kind.value == SLIDING for kind in kinds):
-        said = "layer_types lists none" if listed else "there are no layer_types"
-        kinds = tuple(derived(SLIDING, f"dflash_config.use_swa and {said} (vLLM 0.33)") for _ in kinds)
+    if each and swa.value and not any(kind.value == SLIDING for kind in each):
+        said = "layer_types lists none" if kinds.is_listed else "there are no layer_types"
+        each = tuple(derived(SLIDING, f"dflash_config.use_swa and {said} (vLLM 0.33)") for _ in each)
+        source = each[0].source
         causal_if_sliding = derived(False, f"dflash_config.use_swa, {said}: not causal (vLLM 0.33)")
-    return block_layers(
-        kinds, window, causal_everywhere=_causal_everywhere(read), causal_if_sliding=causal_if_sliding
+    layers = block_layers(
+        each, window, causal_everywhere=_causal_everywhere(read), causal_if_sliding=causal_if_sliding
     )
+    return layers, source
 
 
 def _causal_everywhere(read: Reader) -> Sourced[bool] | None:

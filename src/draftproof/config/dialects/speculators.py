@@ -10,12 +10,13 @@ from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import block_layers, causal_layers, gated_window, layer_kinds
 from draftproof.config.dialects.eagle import LEFT_TO_RIGHT, parse_eagle_norms
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.mtp import mtp_layers
 from draftproof.config.dialects.taps import eagle_default_indexes, from_hidden_indexes, no_taps
 from draftproof.config.dialects.values import first_architecture, no_norms, num_draft_tokens, or_same, token
 from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Norms, Sharing, Taps
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
-from draftproof.config.source import Sourced, Unknown
+from draftproof.config.source import Source, Sourced, Unknown
 from draftproof.names import HiddenIndex
 
 __all__ = ["BLOCK_METHODS", "parse_speculators"]
@@ -74,6 +75,7 @@ def parse_speculators(read: Reader, method: Sourced[Method]) -> DrafterConfig:
     geometry = parse_geometry(layer, Holes(known, fill_shapes=True))
     library = known.library if known else "the class of transformer_layer_config"
     vocab_size = Holes(known, fill_shapes=True).integer(layer, "vocab_size")
+    layers, layers_source = _layers(read, layer, method, geometry, known)
     block_size, from_anchor = _block_size(read, method), _from_anchor(read, method)
     draft_vocab = _draft_vocab(read, method, vocab_size)
     read.string("speculators_model_type", "speculators_config/algorithm")
@@ -91,7 +93,8 @@ def parse_speculators(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         num_draft_tokens=_num_draft_tokens(read, method, block_size, from_anchor),
         sample_from_anchor=from_anchor,
         mask_token_id=token(read.integer("mask_token_id", absent=unknown(_no_mask(method)))),
-        layers=_layers(read, layer, method, geometry, known),
+        layers=layers,
+        layers_source=layers_source,
         rope=parse_rope(layer, theta_absent=theta_absent, partial_absent=default(1.0, library)),
         geometry=geometry,
         norms=_norms(read, method),
@@ -177,20 +180,17 @@ def _layers(
     method: Sourced[Method],
     geometry: Geometry,
     known: ClassDefaults | None,
-) -> tuple[DrafterLayer, ...]:
+) -> tuple[tuple[DrafterLayer, ...], Source]:
     if method.value is Method.MTP:
         count = read.integer("num_nextn_predict_layers", absent=default(1, f"{SPECULATORS} MTPConfig"))
-        kinds = tuple(
-            derived("full_attention", "an MTP layer attends fully") for _ in range(count.value or 0)
-        )
-        return causal_layers(kinds, unknown("no layer slides"), "MTP drafts from left to right")
-    kinds, _ = layer_kinds(layer, geometry.num_hidden_layers, known)
+        return mtp_layers(count), count.source
+    kinds = layer_kinds(layer, geometry.num_hidden_layers, known)
     window = gated_window(layer, known)
     if method.value not in BLOCK_METHODS:
-        return causal_layers(kinds, window, LEFT_TO_RIGHT)
-    return block_layers(
-        kinds, window, causal_everywhere=None, causal_if_sliding=_causal_if_sliding(read, method)
-    )
+        return causal_layers(kinds.each, window, LEFT_TO_RIGHT), kinds.source
+    sliding = _causal_if_sliding(read, method)
+    layers = block_layers(kinds.each, window, causal_everywhere=None, causal_if_sliding=sliding)
+    return layers, kinds.source
 
 
 def _causal_if_sliding(read: Reader, method: Sourced[Method]) -> Sourced[bool]:

@@ -15,7 +15,7 @@ from draftproof.config.dialects.values import first_architecture
 from draftproof.config.drafter import Geometry
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import Reader, default, derived, unknown
-from draftproof.config.source import Sourced, Unknown
+from draftproof.config.source import Source, Sourced, Unknown
 from draftproof.config.target import Experts, LinearAttention, TargetConfig, TargetLayer
 
 __all__ = ["parse_target", "text_reader"]
@@ -87,6 +87,7 @@ def parse_target(root: Reader) -> TargetConfig:
     known = layer_class(model_type.value)
     holes = Holes(known, fill_shapes=False)
     geometry = parse_geometry(text, holes)
+    layers, layers_source = _layers(text, family, known, geometry)
     bias, qkv_bias, output_bias = _biases(family, geometry)
     target = TargetConfig(
         family=family.name,
@@ -94,7 +95,8 @@ def parse_target(root: Reader) -> TargetConfig:
         model_type=model_type,
         text_pointer=text.base,
         geometry=replace(geometry, attention_bias=bias),
-        layers=_layers(text, family, known, geometry),
+        layers=layers,
+        layers_source=layers_source,
         rope=parse_rope(
             text,
             theta_absent=holes.number(text, "rope_theta"),
@@ -181,10 +183,12 @@ def _gate(text: Reader, family: Family) -> Sourced[bool]:
 
 def _layers(
     text: Reader, family: Family, known: ClassDefaults | None, geometry: Geometry
-) -> tuple[TargetLayer, ...]:
-    kinds, listed = layer_kinds(text, geometry.num_hidden_layers, known)
-    if not listed:
-        kinds = tuple(_patterned(text, family, i, kind) for i, kind in enumerate(kinds))
+) -> tuple[tuple[TargetLayer, ...], Source]:
+    kinds = layer_kinds(text, geometry.num_hidden_layers, known)
+    each, source = kinds.each, kinds.source
+    if each and not kinds.is_listed:
+        each = tuple(_patterned(text, family, i, kind) for i, kind in enumerate(each))
+        source = each[0].source
     if known is not None and known.has_window_gate:
         window = gated_window(text, known)
     else:
@@ -193,7 +197,7 @@ def _layers(
         if isinstance(filler, int) and known is not None:
             absent = default(filler, known.library)
         window = text.integer("sliding_window", absent=absent)
-    return tuple(TargetLayer(kind, _window(kind, window)) for kind in kinds)
+    return tuple(TargetLayer(kind, _window(kind, window)) for kind in each), source
 
 
 def _window(kind: Sourced[str], window: Sourced[int]) -> Sourced[int]:
