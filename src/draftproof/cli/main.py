@@ -8,7 +8,10 @@ from types import TracebackType
 import typer
 
 from draftproof import __version__
+from draftproof.cli.check import check
 from draftproof.cli.diff import diff
+from draftproof.cli.facts import facts
+from draftproof.cli.explain import explain
 from draftproof.cli.render import emit_error, emit_json, line
 from draftproof.errors import DraftproofError, UsageError
 
@@ -45,7 +48,10 @@ def root(
     return 0
 
 
+app.command()(check)
 app.command()(diff)
+app.command()(facts)
+app.command()(explain)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -1,0 +1,125 @@
+"""``draftproof check``: is this drafter what was meant, and if not, what is wrong with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from draftproof.cli.render import emit_json, line, shown
+
+if TYPE_CHECKING:
+    from draftproof.config.json_value import JsonValue
+    from draftproof.findings.check import Report
+    from draftproof.findings.evidence import Evidence, Model
+    from draftproof.findings.finding import Finding
+
+__all__ = ["check"]
+
+_SCHEMA = "draftproof.check/1"
+
+
+def check(
+    subject: Annotated[
+        str, typer.Argument(metavar="DIR", help="A drafter (or target) directory, or its config file.")
+    ],
+    *,
+    target: Annotated[str | None, typer.Option(metavar="DIR", help="The target it is to draft for.")] = None,
+    intent: Annotated[str | None, typer.Option(metavar="PATH", help="The file that was meant.")] = None,
+    tokenizer: Annotated[str | None, typer.Option(metavar="DIR", help="A tokenizer to name ids.")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(metavar="NAME@VERSION", help="An engine whose readers to hold the file against."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Say what is wrong with a drafter directory, at the lowest layer that shows it."""
+    from draftproof.findings.check import check as run_check
+    from draftproof.findings.engines import parse_engine
+    from draftproof.findings.evidence import read_evidence
+
+    evidence = read_evidence(
+        subject,
+        target=target,
+        intent=intent,
+        tokenizer=tokenizer,
+        engine=parse_engine(engine) if engine else None,
+    )
+    report = run_check(evidence)
+    if as_json:
+        emit_json(_document(evidence, report))
+    else:
+        _print(evidence, report)
+    return report.exit_code
+
+
+def _document(evidence: "Evidence", report: "Report") -> dict[str, object]:
+    from draftproof.errors import CouldNotLook
+
+    document: dict[str, object] = {
+        "schema": _SCHEMA,
+        "subject": evidence.subject.given,
+        "findings": [finding.as_dict() for finding in report.findings],
+        "not_looked": [entry.as_dict() for entry in report.not_looked],
+        "facts": _facts(evidence),
+    }
+    if isinstance(evidence.subject.raw, CouldNotLook):
+        document["error"] = evidence.subject.raw.as_dict()
+    return document
+
+
+def _facts(evidence: "Evidence") -> dict[str, "JsonValue"]:
+    """The canonical drafter and target; null for what is not there or could not be read."""
+    subject, other = evidence.subject, evidence.target_model
+    is_target = subject.target is not None and other is None
+    return {
+        "drafter": None if is_target else _facts_of(subject),
+        "target": _facts_of(subject) if is_target else _facts_of(other),
+    }
+
+
+def _facts_of(model: "Model | None") -> "JsonValue":
+    from draftproof.config.facts import facts
+
+    if model is None or model.parsed is None or (model.drafter is None and model.target is None):
+        return None
+    return facts(model.parsed)
+
+
+def _print(evidence: "Evidence", report: "Report") -> None:
+    layer = None
+    for finding in report.findings:
+        if finding.layer is not layer:
+            layer = finding.layer
+            line(layer.value, style="dim")
+        _print_finding(finding)
+    if report.findings:
+        line("")
+    _print_not_looked(report)
+    _print_summary(evidence, report)
+
+
+def _print_finding(finding: "Finding") -> None:
+    line(f"{finding.severity.value} {finding.id}", style=finding.severity.value)
+    line(f"  {finding.subject}: expected {shown(finding.expected)}, found {shown(finding.found)}")
+    for name, text in (("where", finding.where), ("means", finding.means), ("next", finding.next)):
+        line(f"  {name:<6} {text}")
+
+
+def _print_not_looked(report: "Report") -> None:
+    """What could not be looked at, one line a reason."""
+    by_reason: dict[str, list[str]] = {}
+    for entry in report.not_looked:
+        by_reason.setdefault(entry.reason, []).append(entry.check)
+    for reason, checks in by_reason.items():
+        line(f"not looked at: {', '.join(checks)} ({reason})", style="dim")
+
+
+def _print_summary(evidence: "Evidence", report: "Report") -> None:
+    counts = dict.fromkeys(("error", "warning", "note"), 0)
+    for finding in report.findings:
+        counts[finding.severity.value] += 1
+    told = ", ".join(f"{n} {name}{'s' if n != 1 else ''}" for name, n in counts.items())
+    verdicts = {0: ("holds", "good"), 1: ("does not hold", "error"), 3: ("could not look", "error")}
+    verdict, style = verdicts[report.exit_code]
+    name = Path(evidence.subject.given).name or evidence.subject.given
+    line(f"{name}: {verdict}; {told}; {len(report.not_looked)} checks not looked at", style=style)

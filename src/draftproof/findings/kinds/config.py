@@ -1,0 +1,254 @@
+"""Kinds about single fields of a config: taps, block, mask token, rope, geometry, unknown keys."""
+
+from draftproof.findings.finding import Severity
+from draftproof.findings.kind import Kind, error, note, warning
+
+__all__ = ["KINDS"]
+
+_TAPS = (
+    error(
+        "taps-not-increasing",
+        "tapped layers are not in strictly increasing order",
+        "engines collect hidden states in layer order and drop repeats, the drafter's fc expects the order "
+        "of the list: its column blocks are fed the wrong states, or too few of them, without an error",
+        "write the tapped layers in increasing order and permute fc's column blocks to match, or take the "
+        "published config of this checkpoint",
+    ),
+    error(
+        "taps-out-of-range",
+        "a tapped layer does not exist in the target",
+        "the engine fails at load or at the first draft, or taps another layer",
+        "use layers from 0 to one below the target's depth, as the checkpoint was trained",
+    ),
+    note(
+        "taps-last-layer",
+        "the target's last layer is tapped",
+        "vLLM captures it; SGLang up to 0.5.23 asks for a layer behind the last one on Qwen3.5-class "
+        "targets (IndexError at load), and the speculators converter drops that tap",
+        "keep it if the drafter was trained so; compare with the published config of this checkpoint",
+        effect="last-layer-tap",
+        also=(Severity.ERROR,),
+    ),
+    error(
+        "taps-conflict",
+        "two fields name different taps",
+        "vLLM takes eagle_aux_hidden_state_layer_ids as it stands and ignores target_layer_ids; other "
+        "engines read target_layer_ids and add one: the same file runs with different taps",
+        "make every auxiliary id exactly one more than its target layer id, or delete one of the fields",
+        effect="tap-off-by-one",
+    ),
+    warning(
+        "taps-absent",
+        "the file does not say which layers are tapped",
+        "every engine fills in its own default: the z-lab rule, or (2, n//2, n-3); at most one of them is "
+        "what the drafter was trained with",
+        "write target_layer_ids as trained",
+    ),
+    error(
+        "taps-width-conflict",
+        "fc does not have as many input blocks as there are tapped layers",
+        "the checkpoint and the config belong to different drafters, or the list was edited",
+        "take config and weights from one revision",
+    ),
+)
+
+_BLOCK = (
+    warning(
+        "block-size-absent",
+        "the file does not say how many slots a block has",
+        "engines fall back to 16 or to a command line value, whatever the drafter was trained with",
+        "write block_size as trained",
+        effect="block-trained-wider",
+    ),
+    error(
+        "block-size-invalid",
+        "a block has no slot to draft in",
+        "the anchor takes slot 0, so nothing is drafted",
+        "write block_size as trained (2 or more, the anchor included)",
+    ),
+    error(
+        "block-size-conflict",
+        "two fields say different block sizes",
+        "each engine reads another of the two; drafts beyond the trained block are never accepted",
+        "keep one block size, as trained; speculative_tokens is one less unless sample_from_anchor is true",
+        effect="block-trained-wider",
+        also=(Severity.NOTE,),
+    ),
+)
+
+_MASK = (
+    error(
+        "mask-absent",
+        "a block drafter without a mask token",
+        "vLLM stops with a ValueError; SGLang adds a new token to the tokenizer and drafts from its "
+        "untrained embedding; others fall back to the pad token",
+        "write mask_token_id as trained, in dflash_config for native files",
+        effect="mask-fallback",
+    ),
+    error(
+        "mask-out-of-range",
+        "the mask token is not a row of the embedding",
+        "the engine starts and fails at the first draft, or reads beyond the embedding",
+        "write mask_token_id as trained",
+    ),
+    warning(
+        "mask-not-published",
+        "the mask token is not the one published for this family",
+        "any row below the vocabulary size is accepted without an error, and a wrong one makes every slot "
+        "after the anchor start from another token's embedding: a collapse, whatever the context",
+        "compare with the published config of this revision; pass --tokenizer DIR to see what the id names",
+        effect="mask-fallback",
+        also=(Severity.ERROR,),
+    ),
+    error(
+        "mask-names-token",
+        "the mask token id is a named token of the tokenizer",
+        "every slot after the anchor starts from that token's embedding instead of the trained mask row: a "
+        "silent collapse, whatever the context",
+        "write mask_token_id as trained; check which revision of the drafter this config belongs to",
+        effect="mask-fallback",
+        also=(Severity.WARNING,),
+    ),
+    warning(
+        "mask-is-special",
+        "the mask token is also the bos, eos or pad token of the same file",
+        "a fallback to the pad or eos token looks like this, and drafts then start from its embedding",
+        "confirm against the training config; published LongCat drafters do this on purpose",
+        effect="mask-fallback",
+        also=(Severity.NOTE,),
+    ),
+    error(
+        "mask-conflict",
+        "two fields name different mask tokens",
+        "each engine reads another of the two; one of them drafts from a wrong embedding",
+        "keep one mask_token_id, as trained",
+        effect="mask-fallback",
+    ),
+    note(
+        "mask-outside-dflash-config",
+        "mask_token_id stands at the top level of a native file",
+        "SGLang 0.5.11 reads it from dflash_config only and would add a token of its own; later versions, "
+        "and vLLM, read both places",
+        "write it into dflash_config",
+    ),
+)
+
+_ROPE = (
+    warning(
+        "rope-absent",
+        "the file gives no rope base",
+        "engines fill the hole with 1e4, 1e6 or 1e7, whatever the drafter was trained with",
+        "write rope_theta (transformers 4) or rope_parameters (transformers 5) as trained",
+        effect="rope-mismatch",
+        also=(Severity.NOTE,),
+    ),
+    error(
+        "rope-styles-conflict",
+        "the flat and the nested rope fields disagree",
+        "transformers 4 reads the flat ones, transformers 5 the nested ones: the same file rotates "
+        "differently from one environment to the next",
+        "keep one style, or make both say the same",
+        effect="rope-mismatch",
+    ),
+    note(
+        "rope-nested-only",
+        "the rope base stands only in rope_parameters",
+        "transformers 4.57 does not read it there and takes its class default of 10000 without an error",
+        "serve with transformers 5, or write rope_theta beside it; `draftproof views DIR --python PATH` "
+        "shows what an environment makes of it",
+        effect="rope-mismatch",
+    ),
+    note(
+        "rope-interleaved",
+        "the file asks for the interleaved rope layout",
+        "an engine that ignores the field rotates in halves",
+        "check that the engine reads the field",
+        effect="rope-layout",
+    ),
+    note(
+        "rope-partial",
+        "the drafter rotates only part of each head",
+        "several engines rotate the whole head of a drafter whatever the file says",
+        "check that the engine reads partial_rotary_factor for drafters",
+        effect="rope-mismatch",
+    ),
+)
+
+_FIELDS = (
+    error(
+        "field-mistyped",
+        "a field has a JSON type that its readers cannot use",
+        "one reader fails, another coerces, a third takes its default",
+        "write the value with the type expected",
+    ),
+    error(
+        "field-invalid",
+        "a field's value is impossible",
+        "no engine can do what the file says",
+        "write the value as trained",
+    ),
+    error(
+        "field-conflict",
+        "two fields that must agree do not",
+        "each reader takes another of the two",
+        "keep one of them, as trained",
+    ),
+    note(
+        "field-odd",
+        "the file is recognised by another field than the one that should name it",
+        "a reader that goes by the missing field takes it for something else",
+        "write the field that names it",
+        also=(Severity.WARNING,),
+    ),
+    warning(
+        "field-misplaced",
+        "a key that is read elsewhere in the file, at a place where no reader looks",
+        "the value meant never arrives and the reader takes its default",
+        "move it to where its reader looks",
+    ),
+    note(
+        "field-unknown",
+        "a key that no known reader takes",
+        "it changes nothing; if it was meant to, it does not",
+        "delete it, or find the reader it was meant for",
+    ),
+    warning(
+        "field-misspelt",
+        "a key that no known reader takes, one slip away from one that is read",
+        "the value meant never arrives and the reader takes its default",
+        "write the key as the reader spells it",
+    ),
+    error(
+        "look-alike",
+        "the file claims one drafting method and carries the fields of another",
+        "an engine loads it as what it claims to be and drops what it does not know: a silent degradation",
+        "restore the architecture the checkpoint was trained as, and an engine that supports it",
+        effect="anchor-layout",
+    ),
+    error(
+        "heads-indivisible",
+        "attention heads do not divide evenly",
+        "the attention of this config cannot be built",
+        "take the geometry from the checkpoint's tensors",
+    ),
+    error(
+        "drafter-unrecognised",
+        "the file is neither a drafter nor a target that is known",
+        "none of its fields could be checked",
+        "check that this is the directory you mean; name the method in the file's architectures",
+    ),
+    warning(
+        "vocabulary-absent",
+        "the file gives no vocabulary size",
+        "the reader's class default fills the hole (151936 for Qwen3Config), whatever the target has",
+        "write vocab_size as the target has it",
+    ),
+    note(
+        "target-depth-absent",
+        "the file does not say how deep its target is",
+        "SGLang 0.5.11 puts the drafter's own depth in its place and refuses every tap beyond it",
+        "write num_target_layers",
+    ),
+)
+
+KINDS: tuple[Kind, ...] = _TAPS + _BLOCK + _MASK + _ROPE + _FIELDS

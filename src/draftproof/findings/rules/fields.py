@@ -1,0 +1,183 @@
+"""Fields: what the parser stumbled over, keys without a reader, files that claim to be something else."""
+
+import difflib
+
+from draftproof.config.drafter import Method
+from draftproof.config.json_pointer import split_pointer
+from draftproof.config.parse import UnrecognisedConfig
+from draftproof.config.raw import RawConfig
+from draftproof.config.reader import Problem, ProblemKind
+from draftproof.findings.catalogue import found
+from draftproof.findings.evidence import Evidence
+from draftproof.findings.fields import says
+from draftproof.findings.finding import Finding
+from draftproof.findings.known_keys import KNOWN_KEYS
+from draftproof.findings.place import at_pointer, at_source
+from draftproof.findings.rule import Answers, Rule
+
+__all__ = ["RULES"]
+
+_CONFLICTS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("look-alike", ("architectures",)),
+    ("taps-conflict", ("layer_ids",)),
+    ("mask-conflict", ("mask_token_id", "noise_token_id", "pard_token", "ptd_token_id")),
+    ("block-size-conflict", ("block_size", "speculative_tokens")),
+    ("window-conflict", ("sliding_window", "swa_window_size")),
+    ("causality-conflict", ("causal",)),
+    ("rope-styles-conflict", ("rope_theta", "rope_type", "partial_rotary_factor", "factor")),
+)
+"""Which kind a disagreement of two fields is, by the end of the key."""
+
+_SIMILAR = (
+    0.84  # of difflib: sliding_windows, mask_token_ids and layer_type pass, num_experts for num_heads not
+)
+_SHORTEST = 6  # shorter keys are similar to each other by chance
+
+_DFLASH2_KEYS = ("selector_rank", "selector_top_k", "conv_kernel_size", "conv_group_size")
+
+
+def _ask_problems(evidence: Evidence) -> Answers:
+    raw = evidence.raw
+    for problem in evidence.parsed.problems:
+        yield _stumbled(raw, problem)
+    if (
+        evidence.target_model
+        and evidence.target_model.parsed
+        and isinstance(evidence.target_model.raw, RawConfig)
+    ):
+        for problem in evidence.target_model.parsed.problems:
+            yield _stumbled(evidence.target_model.raw, problem)
+
+
+def _stumbled(raw: RawConfig, problem: Problem) -> Finding:
+    parts = split_pointer(problem.pointer)
+    name = parts[-1] if parts else "the file"
+    if problem.kind is ProblemKind.MISTYPED:
+        kind = "field-mistyped"
+    elif problem.kind is ProblemKind.CONFLICT:
+        kind = next((k for k, ends in _CONFLICTS if name.endswith(ends)), "field-conflict")
+    else:
+        kind = "field-odd"
+    return found(
+        kind, name, expected=problem.expected, found=problem.found, at=at_pointer(raw, problem.pointer)
+    )
+
+
+def _ask_unread(evidence: Evidence) -> Answers:
+    """Keys that no parser took: unknown, a slip of a known one, or a known one in the wrong place."""
+    raw, parsed = evidence.raw, evidence.parsed
+    is_drafter = evidence.subject.drafter is not None
+    unknown: list[str] = []
+    for pointer in parsed.unparsed:
+        name = split_pointer(pointer)[-1]
+        close = (
+            difflib.get_close_matches(name, KNOWN_KEYS, n=1, cutoff=_SIMILAR)
+            if len(name) >= _SHORTEST
+            else []
+        )
+        if is_drafter and name in KNOWN_KEYS:
+            yield found(
+                "field-misplaced",
+                name,
+                expected="where its reader looks",
+                found=pointer,
+                at=at_pointer(raw, pointer),
+            )
+        elif is_drafter and close:
+            yield found("field-misspelt", name, expected=close[0], found=name, at=at_pointer(raw, pointer))
+        else:
+            unknown.append(pointer)
+    if unknown and is_drafter:
+        yield found(
+            "field-unknown",
+            ", ".join(split_pointer(pointer)[-1] for pointer in unknown),
+            expected="keys that a known reader takes",
+            found=[*unknown],
+            at=at_pointer(raw, unknown[0]),
+        )
+
+
+def _ask_identity(evidence: Evidence) -> Answers:
+    """A file that claims DFlash 2 must carry its own fields; other siblings are the parser's conflicts."""
+    raw, drafter = evidence.raw, evidence.drafter
+    is_native = drafter.dialect != "speculators" and says(raw, "/dflash_config")
+    if drafter.method.value is Method.DFLASH2 and is_native:
+        missing = [
+            k for k in _DFLASH2_KEYS if not says(raw, f"/dflash_config/{k}") and not says(raw, f"/{k}")
+        ]
+        if len(missing) == len(_DFLASH2_KEYS):
+            yield found(
+                "look-alike",
+                "architectures",
+                expected="DFlashDraftModel: there is no selector and no convolution",
+                found=drafter.architecture.value,
+                at=at_pointer(raw, "/architectures"),
+            )
+
+
+def _ask_geometry(evidence: Evidence) -> Answers:
+    raw, drafter = evidence.raw, evidence.drafter
+    shape = drafter.geometry
+    numbers = {
+        "hidden_size": shape.hidden_size,
+        "intermediate_size": shape.intermediate_size,
+        "num_hidden_layers": shape.num_hidden_layers,
+        "num_attention_heads": shape.num_attention_heads,
+        "num_key_value_heads": shape.num_key_value_heads,
+        "head_dim": shape.head_dim,
+        "vocab_size": drafter.vocab_size,
+        "draft_vocab_size": drafter.draft_vocab_size,
+    }
+    for name, number in numbers.items():
+        if number.is_written and number.value is not None and number.value < 1:
+            yield found(
+                "field-invalid", name, expected="1 or more", found=number.value, at=at_source(raw, number, "")
+            )
+    heads, kv_heads = shape.num_attention_heads.value, shape.num_key_value_heads.value
+    if heads and kv_heads and heads > 0 and kv_heads > 0 and heads % kv_heads:
+        yield found(
+            "heads-indivisible",
+            "num_key_value_heads",
+            expected=f"a divisor of num_attention_heads {heads}",
+            found=kv_heads,
+            at=at_source(raw, shape.num_key_value_heads, ""),
+        )
+
+
+def _ask_recognised(evidence: Evidence) -> Answers:
+    config = evidence.parsed.config
+    if isinstance(config, UnrecognisedConfig):
+        yield found(
+            "drafter-unrecognised",
+            "the whole file",
+            expected=config.looked_for,
+            found=", ".join(config.keys) or "an empty object",
+            at=at_pointer(evidence.raw, ""),
+        )
+
+
+def _ask_depth(evidence: Evidence) -> Answers:
+    raw, drafter = evidence.raw, evidence.drafter
+    is_dflash = drafter.dialect == "native" and drafter.method.value is Method.DFLASH
+    if is_dflash and not drafter.num_target_layers.is_known:
+        yield found(
+            "target-depth-absent",
+            "num_target_layers",
+            expected="the target's number of layers",
+            found="absent",
+            at=at_pointer(raw, ""),
+        )
+
+
+RULES = (
+    Rule(
+        "fields as their readers expect them",
+        ("field-mistyped", "field-odd", "field-conflict", *(kind for kind, _ in _CONFLICTS)),
+        _ask_problems,
+    ),
+    Rule("keys without a reader", ("field-unknown", "field-misspelt", "field-misplaced"), _ask_unread),
+    Rule("a config that is known", ("drafter-unrecognised",), _ask_recognised),
+    Rule("the method claimed", ("look-alike",), _ask_identity),
+    Rule("shapes that are possible", ("field-invalid", "heads-indivisible"), _ask_geometry),
+    Rule("depth of the target written", ("target-depth-absent",), _ask_depth),
+)

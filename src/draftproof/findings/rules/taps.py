@@ -1,0 +1,138 @@
+"""Taps: the hidden states a drafter reads must exist, in order, and be named one way.
+
+Source: z-lab dflash 0.1.0 (ids name layers whose output is read); vLLM 0.33 and SGLang 0.5.23 capture in
+layer order; vLLM interfaces.EagleModelMixin drops repeats.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from draftproof.config.drafter import DrafterConfig, Method
+from draftproof.config.raw import RawConfig
+from draftproof.config.source import Sourced, Written
+from draftproof.findings.catalogue import found
+from draftproof.findings.engines import LAST_TAP_LIMITS, Verdict
+from draftproof.findings.evidence import Evidence
+from draftproof.findings.finding import Finding, Severity
+from draftproof.findings.place import Place, at_pointer, at_source
+from draftproof.findings.rule import Answers, Rule
+from draftproof.names import Layer
+
+__all__ = ["RULES"]
+
+_TAPPED = frozenset({Method.DFLASH, Method.DFLASH2, Method.DSPARK, Method.DOMINO})
+
+
+def _written(drafter: DrafterConfig) -> Sourced[tuple[int | None, ...]] | None:
+    """The taps in the numbering of the file that wrote them; None where no file did."""
+    for taps in (drafter.taps.layer_ids, drafter.taps.hidden_indexes):
+        if isinstance(taps.source, Written) and taps.value is not None:
+            return Sourced(tuple(taps.value), taps.source)
+    return None
+
+
+def _ask_order(evidence: Evidence) -> Answers:
+    raw, drafter = evidence.raw, evidence.drafter
+    taps = _written(drafter)
+    if taps is None or taps.value is None:
+        return
+    said = [-1 if tap is None else tap for tap in taps.value]
+    if any(b <= a for a, b in pairwise(said)):
+        repeats = len(set(said)) < len(said)
+        yield found(
+            "taps-not-increasing",
+            "target_layer_ids" if not _is_aux(taps) else "aux_hidden_state_layer_ids",
+            expected=sorted(set(said)),
+            found=said,
+            at=at_source(raw, taps, ""),
+            detail="a layer is named twice" if repeats else "",
+        )
+
+
+def _ask_range(evidence: Evidence) -> Answers:
+    raw, drafter = evidence.raw, evidence.drafter
+    taps, indexes = _written(drafter), drafter.taps.hidden_indexes.value
+    if taps is None or indexes is None:
+        return
+    place = at_source(raw, taps, "")
+    low = [index for index in indexes if index < 0]
+    depth = _depth(evidence, drafter)
+    if depth is None:
+        if low:
+            yield _outside(taps, low, place, "0 or more")
+        return
+    outside = low + [index for index in indexes if index > depth]
+    if outside:
+        yield _outside(taps, outside, place, _range(taps, depth))
+    if depth in indexes:
+        yield _last(evidence, taps, depth, place)
+
+
+def _outside(
+    taps: Sourced[tuple[int | None, ...]], outside: Sequence[int], place: Place, wanted: str
+) -> Finding:
+    shift = 0 if _is_aux(taps) else 1
+    return found(
+        "taps-out-of-range",
+        "target_layer_ids" if shift else "aux_hidden_state_layer_ids",
+        expected=wanted,
+        found=[index - shift for index in outside],
+        at=place,
+    )
+
+
+def _range(taps: Sourced[tuple[int | None, ...]], depth: int) -> str:
+    if _is_aux(taps):
+        return f"0 to {depth} (hidden states of a target of {depth} layers)"
+    return f"0 to {depth - 1} (layers of a target of {depth})"
+
+
+def _last(evidence: Evidence, taps: Sourced[tuple[int | None, ...]], depth: int, place: Place) -> Finding:
+    broken = ""
+    for versions, reason in LAST_TAP_LIMITS:
+        if evidence.engine and versions.verdict(evidence.engine) is Verdict.HOLDS:
+            broken = f"{evidence.engine}: {reason}"
+    return found(
+        "taps-last-layer",
+        "target_layer_ids" if not _is_aux(taps) else "aux_hidden_state_layer_ids",
+        expected=f"taps below the last layer, as the published rule gives (at most layer {depth - 3})",
+        found=depth if _is_aux(taps) else depth - 1,
+        at=place,
+        detail=broken,
+        severity=Severity.ERROR if broken else Severity.NOTE,
+        layer=Layer.EFFECTIVE if broken else Layer.BYTES,
+    )
+
+
+def _ask_absent(evidence: Evidence) -> Answers:
+    raw, drafter = evidence.raw, evidence.drafter
+    if drafter.method.value in _TAPPED and _written(drafter) is None:
+        yield found(
+            "taps-absent",
+            "target_layer_ids",
+            expected="a list of layers",
+            found=None,
+            at=at_pointer(raw, _home(raw)),
+        )
+
+
+def _home(raw: RawConfig) -> str:
+    return "/dflash_config/target_layer_ids" if "/dflash_config" in raw.positions else ""
+
+
+def _is_aux(taps: Sourced[tuple[int | None, ...]]) -> bool:
+    return isinstance(taps.source, Written) and "aux_hidden_state" in taps.source.pointer
+
+
+def _depth(evidence: Evidence, drafter: DrafterConfig) -> int | None:
+    model = evidence.target_model.target if evidence.target_model else None
+    if model is not None and model.geometry.num_hidden_layers.value is not None:
+        return model.geometry.num_hidden_layers.value
+    return drafter.num_target_layers.value
+
+
+RULES = (
+    Rule("order of the tapped layers", ("taps-not-increasing",), _ask_order),
+    Rule("tapped layers inside the target", ("taps-out-of-range", "taps-last-layer"), _ask_range),
+    Rule("tapped layers written", ("taps-absent",), _ask_absent),
+)
