@@ -14,10 +14,19 @@ from draftproof.config.drafter import DrafterConfig
 from draftproof.config.raw import RawConfig
 from draftproof.config.reader import Problem, ProblemKind, Reader
 from draftproof.config.target import TargetConfig
-from draftproof.errors import CouldNotLook
+from draftproof.errors import CouldNotLook, RefusedInput
 
-__all__ = ["Parsed", "Problem", "ProblemKind", "UnrecognisedConfig", "find_config", "parse_config"]
+__all__ = [
+    "Parsed",
+    "Problem",
+    "ProblemKind",
+    "UnrecognisedConfig",
+    "find_config",
+    "parse_config",
+    "require_recognised",
+]
 
+_MAX_KEYS = 8
 _LOOKED_FOR = (
     "drafters: speculators_model_type, dflash_config, dspark_config, eagle_config, draft_vocab_size, a "
     "DFlash, DSpark, Domino, EAGLE-3, P-EAGLE or MTP architecture; targets: a known model_type, an "
@@ -69,6 +78,26 @@ def find_config(path: Path) -> Path:
     if inside.exists():
         return inside
     raise _missing(path, "a config.json in this directory", "none")
+
+
+def require_recognised(parsed: Parsed, origin: str) -> Parsed:
+    """The same, where the file describes a drafter or a target.
+
+    Raises:
+        RefusedInput: it describes neither.
+    """
+    if not isinstance(parsed.config, UnrecognisedConfig):
+        return parsed
+    keys = ", ".join(parsed.config.keys[:_MAX_KEYS])
+    more = len(parsed.config.keys) - _MAX_KEYS
+    raise RefusedInput(
+        origin,
+        expected="the config of a drafter or a target",
+        found=f"the keys {keys}{f' and {more} more' if more > 0 else ''}" if keys else "an empty object",
+        where=origin,
+        means=f"nothing can be said about it; looked for {parsed.config.looked_for}",
+        next_step=f"head {origin}",
+    )
 
 
 def _missing(path: Path, expected: str, found: str) -> CouldNotLook:
