@@ -1,0 +1,1 @@
+"""The loop: propose, verify, accept, commit; text in and out; what happened, as it happened."""
