@@ -20,6 +20,8 @@ EXIT_CODES: dict[int, str] = {
     1: "findings or drift: at least one error or warning, or two things differ",
     2: "usage: the call itself is wrong",
     3: "could not look: the subject, or an input named by an option, cannot be read",
+    4: "conflict: the file to be replaced is not what was expected; nothing was changed",
+    5: "outcome unknown: a write may or may not have happened; the text says how that is resolved",
     10: "a fault in draftproof itself; please report it with the text shown",
 }
 

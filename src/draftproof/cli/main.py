@@ -10,9 +10,10 @@ import typer
 from draftproof import __version__
 from draftproof.cli.check import check
 from draftproof.cli.diff import diff
-from draftproof.cli.facts import facts
 from draftproof.cli.explain import explain
+from draftproof.cli.facts import facts
 from draftproof.cli.render import emit_error, emit_json, line
+from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
 
 __all__ = ["app", "main"]
@@ -50,8 +51,9 @@ def root(
 
 app.command()(check)
 app.command()(diff)
-app.command()(facts)
 app.command()(explain)
+app.command()(facts)
+app.command()(write)
 
 
 def main(argv: list[str] | None = None) -> int:

@@ -140,10 +140,13 @@ class Staged:
         ours = old["sha256"] if self.is_published and old else self.order["sha256"]
         kept = []
         for name in (self.part, self.swap):
-            seen = look_quietly(self.directory, name)
-            if seen is not None and (name == self.part or seen["sha256"] == ours):
-                os.unlink(name, dir_fd=self.directory)
-            elif seen is not None:
+            try:
+                seen = look_quietly(self.directory, name)
+                if seen is not None and (name == self.part or seen["sha256"] == ours):
+                    os.unlink(name, dir_fd=self.directory)
+                elif seen is not None:
+                    kept.append(name)
+            except OSError:
                 kept.append(name)
         return kept
 

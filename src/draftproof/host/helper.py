@@ -48,7 +48,7 @@ def open_parent(root: str, path: str) -> tuple[int, str]:
         except OSError as error:
             if os.path.islink(here):
                 raise Refused("symlink", found=here, resolved=os.path.realpath(path)) from error
-            raise Refused("parent-missing", found=here, error=error.strerror) from error
+            raise Refused("parent-missing", found=f"{here}: {error.strerror}") from error
         os.close(descriptor)
         descriptor = below
     return descriptor, parts[-1]
@@ -153,17 +153,15 @@ def put_in_place(
         staged.write(body, old, mode)
         seen = staged.verify(old, mode)
         wire.say("staged", sha256=seen["sha256"], length=seen["length"])
-        if not is_same(look(directory, name), old):
-            raise Refused("conflict", found="changed while we wrote")
-        if not wire.is_heard:
-            raise Refused("unheard", found="the sender has gone")
-        if time.monotonic_ns() // 1_000_000 > order["deadline_ms"]:
-            raise Refused("late", found=time.monotonic_ns() // 1_000_000)
+        check_moment(wire, directory, name, old, order["deadline_ms"])
         how = staged.publish(name, old)
+    except Refused as refused:
+        refused.facts["kept"] = kept + staged.clean(old)
+        raise
     except OSError as error:
+        staged.clean(old)
         raise Failed(staged.step, error) from error
-    finally:
-        kept += staged.clean(old)
+    kept += staged.clean(old)
     directory_sync = sync_directory(directory)
     now = identity(os.stat(name, dir_fd=directory, follow_symlinks=False))
     wire.say(
@@ -175,6 +173,16 @@ def put_in_place(
         removed=removed,
         kept=kept,
     )
+
+
+def check_moment(wire: Wire, directory: int, name: str, old: dict[str, Any] | None, deadline_ms: int) -> None:
+    """The last look before the swap: the old file untouched, the sender still there, the time not up."""
+    if not is_same(look(directory, name), old):
+        raise Refused("conflict", found="changed while we wrote")
+    if not wire.is_heard:
+        raise Refused("unheard", found="the sender has gone")
+    if time.monotonic_ns() // 1_000_000 > deadline_ms:
+        raise Refused("late", found=time.monotonic_ns() // 1_000_000)
 
 
 def sync_directory(directory: int) -> str:

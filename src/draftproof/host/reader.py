@@ -110,7 +110,7 @@ def see_consumer(path: str, pid: int) -> dict[str, Any]:
         with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
             stale = [w[4] for w in (line.split(" ") for line in stream) if w[3].endswith("//deleted")]
         with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as stream:
-            mapped = sorted({line.split()[4] for line in stream} - {"0"})
+            mapped = sorted({" ".join(line.split()[3:5]) for line in stream} - {"00:00 0"})
     except OSError as error:
         return {"reason": f"process {pid}: {error.strerror}"}
     age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
@@ -120,7 +120,7 @@ def see_consumer(path: str, pid: int) -> dict[str, Any]:
         "view": {key: value for key, value in view.items() if key != "data"},
         "started_ns": int((time.time() - age_s) * 1e9),
         "is_stale_mount": any(path == point or path.startswith(point + "/") for point in stale),
-        "mapped_inodes": mapped,
+        "mapped": mapped,
     }
 
 

@@ -1,0 +1,57 @@
+"""What the verbs of writing share: where the ledger is, which machine a place is on, the file to be sent."""
+
+import os
+import sys
+from pathlib import Path
+
+from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.place import Place, parse_place
+from draftproof.errors import CouldNotLook, UsageError
+from draftproof.host.local import LocalHost
+from draftproof.host.protocol import Host
+
+__all__ = ["host_for", "ledger_at", "place_at", "read_source"]
+
+
+def ledger_at(option: Path | None) -> Ledger:
+    """The ledger named, or ``$XDG_STATE_HOME/draftproof`` (``~/.local/state/draftproof``)."""
+    if option is not None:
+        return Ledger(option.absolute())
+    state = os.environ.get("XDG_STATE_HOME", "")
+    # The XDG base directory specification: a relative path there is to be ignored.
+    base = Path(state) if state.startswith("/") else Path.home() / ".local" / "state"
+    return Ledger(base / "draftproof")
+
+
+def place_at(text: str) -> Place:
+    """The place that ``text`` names from the working directory. Raises UsageError."""
+    return parse_place(text, cwd=str(Path.cwd()))
+
+
+def host_for(place: Place) -> Host:
+    """The machine that ``place`` is on."""
+    if place.host:
+        raise UsageError(
+            place.host,
+            expected="a path on this machine",
+            found=str(place),
+            where="command line",
+            means="nothing was done",
+            next_step="run draftproof on that machine",
+        )
+    return LocalHost(sys.executable)
+
+
+def read_source(path: Path) -> bytes:
+    """The content to be sent. Raises CouldNotLook where the file cannot be read."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise CouldNotLook(
+            str(path),
+            expected="a file that can be read",
+            found=f"{error.strerror}",
+            where=str(path),
+            means="there is nothing to send; nothing was done",
+            next_step=f"ls -l {path}",
+        ) from error

@@ -1,0 +1,91 @@
+"""One file on a host looked at, by a new process there (for another machine: over a new connection)."""
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+from draftproof.deploy.place import Place
+from draftproof.errors import CouldNotLook
+from draftproof.host.program import frames_of, path_field, program_argv, request
+from draftproof.host.protocol import Host
+from draftproof.names import Sha256
+
+__all__ = ["KEEP_BYTES", "Seen", "look"]
+
+KEEP_BYTES = 64 * 1024 * 1024
+"""Files up to this size are kept whole in the ledger; of larger ones the digest only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What the reading program found."""
+
+    sha256: Sha256 | None
+    """None where there is no regular file: see ``kind``."""
+
+    kind: str
+    """file, absent, or other (a directory, a device)."""
+
+    data: bytes | None
+    """The content, up to KEEP_BYTES."""
+
+    file: dict[str, Any]
+    """real_path; for a file also length, identity, xattrs, file_system."""
+
+    device: dict[str, Any] | None
+    """The read past the page cache, if asked for: sha256 and how, or reason."""
+
+    consumer: dict[str, Any] | None
+    """The view of a process, if asked for."""
+
+    machine: dict[str, Any]
+
+
+def look(
+    host: Host,
+    place: Place,
+    *,
+    nonce: str,
+    is_device_asked: bool = False,
+    pid: int = 0,
+    timeout_s: float = 60.0,
+) -> Seen:
+    """The file at ``place`` as a program that opens it there finds it now.
+
+    Raises:
+        CouldNotLook: the host did not answer, or the file may not be read.
+    """
+    ask = {
+        "nonce": nonce,
+        "path": path_field(place.path),
+        "keep_bytes": KEEP_BYTES,
+        "is_device_asked": is_device_asked,
+        "pid": pid,
+    }
+    argv = program_argv(host.python, "reader")
+    result = host.run(argv, stdin=request(ask), timeout_s=timeout_s)
+    frames = frames_of(result.stdout, nonce)
+    if "seen" not in frames:
+        raise host.failure(result)
+    frame = frames["seen"]
+    seen = frame["seen"]
+    if seen["kind"] == "unreadable":
+        raise CouldNotLook(
+            str(place),
+            expected="a file that can be read",
+            found=seen["error"],
+            where=str(place),
+            means="its content is not known",
+            next_step=f"ls -l {place.path}",
+        )
+    is_file = seen["kind"] == "file"
+    data = seen.pop("data") if is_file else None
+    return Seen(
+        sha256=Sha256(seen["sha256"]) if is_file else None,
+        kind=seen["kind"],
+        data=base64.b64decode(data) if data is not None else None,
+        file=seen,
+        device=frame["device"],
+        consumer=frame["consumer"],
+        machine=frame["machine"],
+    )
