@@ -9,7 +9,7 @@ from draftproof.config.recognise import HTTP_ERROR
 
 __all__ = ["name_trailing", "skip_leading"]
 
-_BLANKS = " \t\r\n"
+_BLANKS = " \t\r\n\0"  # zero bytes are named for the whole file, as json-nul-bytes
 _VALUE_START = re.compile(r"^[ \t]*[{]", re.MULTILINE)
 _FENCE = re.compile(r"\s*```[\w-]*[ \t]*$", re.MULTILINE)
 _DELIMITER = re.compile(

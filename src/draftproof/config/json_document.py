@@ -52,7 +52,7 @@ def read_document(data: bytes, max_bytes: int) -> Document:
     has_bom = data.startswith(codecs.BOM_UTF8)
     body = data[len(codecs.BOM_UTF8) :] if has_bom else data
     unpadded = body.rstrip(b"\x00")
-    text, bad_bytes = _decoded(unpadded)
+    text, bad_bytes, cut = _decoded(unpadded)
     lines = LineIndex(text)
     log, oddities = DefectLog(lines), DefectLog(lines)
     if has_bom:
@@ -71,10 +71,10 @@ def read_document(data: bytes, max_bytes: int) -> Document:
         log.add("json-nul-bytes", at=at, expected="no zero bytes", found=found, readers=all_refuse())
     if (foreign := foreign_text(text)) is not None:
         return Document(text, None, {}, (foreign, *log.all()), ())
-    return _read_text(text, lines, log, oddities)
+    return _read_text(text, cut, lines, log, oddities)
 
 
-def _read_text(text: str, lines: LineIndex, log: DefectLog, oddities: DefectLog) -> Document:
+def _read_text(text: str, cut: str, lines: LineIndex, log: DefectLog, oddities: DefectLog) -> Document:
     start = skip_leading(text, log)
     reading = read_value(text, start, lines, log, oddities)
     if reading.is_whole:
@@ -87,6 +87,8 @@ def _read_text(text: str, lines: LineIndex, log: DefectLog, oddities: DefectLog)
                 found=value_shown(reading.value, ""),
                 readers=not_an_object_readers(reading.value),
             )
+    if cut and all(defect.id != "json-truncated" for defect in log.all()):
+        log.add("json-not-utf8", at=len(text), expected="UTF-8", found=cut, readers=all_refuse())
     defects = log.all()
     if not defects and isinstance(reading.value, dict):
         note_oddities(text, reading.value, reading.offsets, oddities)
@@ -119,15 +121,19 @@ def _wide(data: bytes) -> Defect | None:
     return Defect(found[0][0], "", Position(1, 1), "UTF-8", found[0][1], readers)
 
 
-def _decoded(data: bytes) -> tuple[str, list[tuple[int, str]]]:
-    """The text, and each place (character offset, description) where the bytes are not UTF-8.
+def _decoded(data: bytes) -> tuple[str, list[tuple[int, str]], str]:
+    """The text, each place (character offset, description) that is not UTF-8, and what is cut at the end.
 
     A wrong byte becomes U+FFFD, so that the rest can still be read and its faults named.
     """
-    text = data.decode("utf-8", "surrogateescape")
+    decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
+    text = decoder.decode(data)
+    begun = decoder.getstate()[0]
     bad: list[tuple[int, str]] = []
     for run in _ESCAPED_BYTES.finditer(text):
         wrong = run.group().encode("utf-8", "surrogateescape")
         latin = wrong.decode("cp1252", "replace")
         bad.append((run.start(), f"{wrong[:8].hex(' ')} (would be {latin[:8]!r} in Latin-1)"))
-    return (_ESCAPED_BYTES.sub(lambda run: "\ufffd" * len(run.group()), text) if bad else text), bad
+    if bad:
+        text = _ESCAPED_BYTES.sub(lambda run: "\ufffd" * len(run.group()), text)
+    return text, bad, f"{begun.hex(' ')}, a character that is cut off" if begun else ""

@@ -51,4 +51,9 @@ class DefectLog:
             result.append(
                 Defect(defect.id, defect.pointer, defect.position, defect.expected, found, defect.readers)
             )
-        return tuple(reversed(result))
+        # Stable: what has no place comes first, then the order of the text.
+        return tuple(sorted(result, key=_place))
+
+
+def _place(defect: Defect) -> tuple[int, int]:
+    return (defect.position.line, defect.position.column) if defect.position else (0, 0)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from draftproof.config.json_value import JsonValue
 
-__all__ = ["pointer_of", "resolve", "split_pointer"]
+__all__ = ["below", "pointer_of", "resolve", "split_pointer"]
 
 _INDEX = re.compile(r"0|[1-9][0-9]*")
 _BARE_TILDE = re.compile(r"~(?![01])")
@@ -13,7 +13,12 @@ _BARE_TILDE = re.compile(r"~(?![01])")
 
 def pointer_of(parts: Sequence[str | int]) -> str:
     """The pointer of keys and indexes from the root down; ``""`` is the root itself."""
-    return "".join("/" + str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join(below("", part) for part in parts)
+
+
+def below(pointer: str, part: str | int) -> str:
+    """The pointer one step down from ``pointer``."""
+    return f"{pointer}/{str(part).replace('~', '~0').replace('/', '~1')}"
 
 
 def split_pointer(pointer: str) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from draftproof.config.json_log import DefectLog
 from draftproof.config.json_peers import all_read, all_refuse, depth_readers
-from draftproof.config.json_pointer import pointer_of
+from draftproof.config.json_pointer import below
 from draftproof.config.json_scan import Scanner, StopReading
 from draftproof.config.json_value import JsonValue, LineIndex, value_shown
 
@@ -19,6 +19,8 @@ _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201d": "\u201d", "\u2018":
 _TEMPLATE = re.compile(r"\$\{[^}\n]*\}|\$\w+|\{\{.*?\}\}|\{%.*?%\}|<[A-Za-z_][^>\n]*>", re.DOTALL)
 _KEY_WORD = re.compile(r"[\w$.-]+")
 _STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_WORDS = ("true", "false", "null", "NaN", "Infinity")
+_CUT_NUMBER = re.compile(r"-|-?[0-9]+(\.|(\.[0-9]+)?[eE][+-]?)")
 _CLOSERS = {"{": "}", "[": "]"}
 _SHOWN_CHARACTERS = 40
 
@@ -42,7 +44,7 @@ class Reading:
 class _Open:
     """A container that has begun and not ended."""
 
-    path: tuple[str | int, ...]
+    pointer: str
     bracket: str
     offset: int
 
@@ -71,20 +73,19 @@ class _Reader:
         """The whole value, or as much as there was."""
         try:
             self._scan.skip_blanks()
-            value = self._value(())
+            value = self._value("")
         except StopReading as stop:
             if stop.args:
                 self._truncated(str(stop))
             return Reading(None, self._offsets, self._scan.at, is_whole=False)
         return Reading(value, self._offsets, self._scan.at, is_whole=True)
 
-    def _value(self, path: tuple[str | int, ...]) -> JsonValue:
-        pointer = pointer_of(path)
+    def _value(self, pointer: str) -> JsonValue:
         character = self._scan.peek()
         self._offsets[pointer] = self._scan.at
         self._count(pointer)
         if character in ("{", "[") and not self._text.startswith(("{{", "{%"), self._scan.at):
-            return self._container(path, character)
+            return self._container(pointer, character)
         if character == '"':
             return self._scan.string(pointer)
         if not character:
@@ -108,56 +109,56 @@ class _Reader:
         return self._scan.word(pointer)
 
     def _is_cut_word(self) -> bool:
-        """Whether a literal or number runs into the end of the text while containers are open."""
-        rest = self._text[self._scan.at : self._scan.at + 16]
-        is_last = self._scan.at + len(rest) == len(self._text)
-        starts = ("true", "false", "null", "NaN", "Infinity")
-        return is_last and bool(self._open) and any(w.startswith(rest) and w != rest for w in starts)
+        """Whether a literal or number runs into the end of the text before it is complete."""
+        rest = self._text[self._scan.at : self._scan.at + _SHOWN_CHARACTERS]
+        if self._scan.at + len(rest) < len(self._text) or not self._open:
+            return False
+        return bool(_CUT_NUMBER.fullmatch(rest)) or any(w.startswith(rest) and w != rest for w in _WORDS)
 
     def _foreign_quotes(self, pointer: str, character: str) -> str:
         name = "json-single-quotes" if character == "'" else "json-curly-quotes"
         self._add(name, pointer, 'a string in double quotes (")', f"U+{ord(character):04X} {character}")
         return self._scan.string(pointer, _QUOTES[character])
 
-    def _container(self, path: tuple[str | int, ...], bracket: str) -> JsonValue:
-        self._open.append(_Open(path, bracket, self._scan.at))
+    def _container(self, pointer: str, bracket: str) -> JsonValue:
+        self._open.append(_Open(pointer, bracket, self._scan.at))
         if len(self._open) > MAX_DEPTH:
-            self._too_deep(path)
+            self._too_deep(pointer)
         self._scan.at += 1
-        value: JsonValue = self._object(path) if bracket == "{" else self._array(path)
+        value: JsonValue = self._object(pointer) if bracket == "{" else self._array(pointer)
         self._open.pop()
         return value
 
-    def _array(self, path: tuple[str | int, ...]) -> list[JsonValue]:
+    def _array(self, pointer: str) -> list[JsonValue]:
         items: list[JsonValue] = []
 
         def item() -> None:
-            items.append(self._value((*path, len(items))))
+            items.append(self._value(f"{pointer}/{len(items)}"))
 
-        self._items(path, "]", item)
+        self._items(pointer, "]", item)
         return items
 
-    def _object(self, path: tuple[str | int, ...]) -> dict[str, JsonValue]:
+    def _object(self, pointer: str) -> dict[str, JsonValue]:
         items: dict[str, JsonValue] = {}
         seen: dict[str, list[tuple[int, JsonValue]]] = {}
 
         def member() -> None:
             offset = self._scan.at
-            key = self._key(path)
-            self._colon(pointer_of((*path, key)))
-            value = items[key] = self._value((*path, key))
+            key = self._key(pointer)
+            here = below(pointer, key)
+            self._colon(here)
+            value = items[key] = self._value(here)
             seen.setdefault(key, []).append((offset, value))
 
-        self._items(path, "}", member)
+        self._items(pointer, "}", member)
         for key, occurrences in seen.items():
             if len(occurrences) > 1:
-                self._duplicate(pointer_of((*path, key)), occurrences)
+                self._duplicate(below(pointer, key), occurrences)
         return items
 
-    def _items(self, path: tuple[str | int, ...], closer: str, read_item: Callable[[], None]) -> None:
+    def _items(self, pointer: str, closer: str, read_item: Callable[[], None]) -> None:
         """Everything between the brackets, commas included."""
         comma_at: int | None = None
-        pointer = pointer_of(path)
         while True:
             self._scan.skip_blanks()
             character = self._scan.peek()
@@ -184,8 +185,7 @@ class _Reader:
             elif self._scan.peek() not in ("", "]", "}"):
                 self._missing_comma(pointer)
 
-    def _key(self, path: tuple[str | int, ...]) -> str:
-        pointer = pointer_of(path)
+    def _key(self, pointer: str) -> str:
         character = self._scan.peek()
         if character == '"':
             return self._scan.string(pointer)
@@ -225,7 +225,7 @@ class _Reader:
         opened = self._open[-1]
         self._add(
             "json-mismatched-bracket",
-            pointer_of(opened.path),
+            opened.pointer,
             f"{_CLOSERS[opened.bracket]} for the {opened.bracket} of {self._log.place(opened.offset)}",
             character,
         )
@@ -243,7 +243,7 @@ class _Reader:
             readers=all_read(f"keeps the last: {last}"),
         )
 
-    def _too_deep(self, path: tuple[str | int, ...]) -> None:
+    def _too_deep(self, pointer: str) -> None:
         depth = deepest = 0
         for match in _STRUCTURE.finditer(self._text):
             depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match.group(), 0)
@@ -251,7 +251,7 @@ class _Reader:
         self._log.add(
             "json-too-deep",
             at=self._scan.at,
-            pointer=pointer_of(path),
+            pointer=pointer,
             expected=f"at most {MAX_DEPTH} containers inside one another",
             found=f"{deepest}",
             readers=depth_readers(deepest),
@@ -273,13 +273,13 @@ class _Reader:
 
     def _truncated(self, inside: str) -> None:
         still_open = ", ".join(
-            f"{c.bracket} of {pointer_of(c.path) or 'the whole'} (line {self._log.line(c.offset)})"
+            f"{c.bracket} of {c.pointer or 'the whole'} (line {self._log.line(c.offset)})"
             for c in reversed(self._open)
         )
         self._log.add(
             "json-truncated",
             at=len(self._text),
-            pointer=pointer_of(self._open[-1].path) if self._open else "",
+            pointer=self._open[-1].pointer if self._open else "",
             expected="the end of every string, array and object that began",
             found=f"the text ends {inside}; still open: {still_open or 'the value itself'}",
             readers=all_refuse(),

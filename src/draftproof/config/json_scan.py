@@ -17,13 +17,17 @@ from draftproof.config.json_value import JsonValue
 __all__ = ["Scanner", "StopReading"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
+_SIMPLE = re.compile(r'"([^"\\\x00-\x1f]*)"')
 _PLAIN = re.compile(r'[^"\\\x00-\x1f]*')
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _RUN = re.compile(r"[-+.\w]+")
 _LEADING_ZERO = re.compile(r"-?0[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _COMMENT = re.compile(r"//[^\n\r]*|#[^\n\r]*|/\*.*?\*/", re.DOTALL)
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
+_CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?")
 _NEXT_ITEM = re.compile(r'\s*(["}\]]|$)')
+# What may follow blanks without a closer look: brackets, quotes, separators, and all that begins a value.
+_ORDINARY = frozenset('"{}[],:-0123456789tfnNI')
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, JsonValue] = {"true": True, "false": False, "null": None}
 _PYTHON_WORDS: dict[str, JsonValue] = {"True": True, "False": False, "None": None}
@@ -55,24 +59,26 @@ class Scanner:
     def skip_blanks(self) -> None:
         """Move past JSON's four blanks; comments and foreign blanks are named and moved past as well."""
         while True:
-            match = _BLANKS.match(self.text, self.at)
-            self.at = match.end() if match else self.at
-            character = self.peek()
-            if not character or character in '"{}[],:':
+            if match := _BLANKS.match(self.text, self.at):
+                self.at = match.end()
+            character = self.text[self.at : self.at + 1]
+            if not character or character in _ORDINARY:
                 return
             if character in "/#" and (comment := _COMMENT.match(self.text, self.at)):
                 self._add("json-comment", "no comment: JSON has none", _short(comment.group()))
                 self.at = comment.end()
             elif character.isspace() or unicodedata.category(character) in {"Cf", "Cc"}:
-                name = unicodedata.name(character, f"control character {ord(character):#04x}")
-                self._add(
-                    "json-foreign-space",
-                    "space, tab, line feed or carriage return between values",
-                    f"U+{ord(character):04X} {name}",
-                )
+                self._foreign_blank(character)
                 self.at += 1
             else:
                 return
+
+    def _foreign_blank(self, character: str) -> None:
+        if character == "\0":  # named once for the whole file, as json-nul-bytes
+            return
+        name = unicodedata.name(character, "control character")
+        expected = "space, tab, line feed or carriage return between values"
+        self._add("json-foreign-space", expected, f"U+{ord(character):04X} {name}")
 
     def string(self, pointer: str, quote: str = '"') -> str:
         """The string that starts here, decoded. ``quote`` is its closing quote.
@@ -81,6 +87,9 @@ class Scanner:
             StopReading: the text ends inside the string.
         """
         start = self.at
+        if quote == '"' and (whole := _SIMPLE.match(self.text, self.at)):
+            self.at = whole.end()
+            return whole.group(1)
         self.at += 1
         parts: list[str] = []
         plain = _PLAIN if quote == '"' else re.compile(rf"[^{quote}\\\x00-\x1f]*")
@@ -100,14 +109,15 @@ class Scanner:
             elif character in "\n\r" and _NEXT_ITEM.match(self.text, self.at):
                 return self._unclosed("".join(parts), pointer, start)
             else:
-                self._add(
-                    "json-control-character",
-                    "control characters in strings written as escapes",
-                    f"raw U+{ord(character):04X} inside a string",
-                    pointer=pointer,
-                )
+                self._control_character(character, pointer)
                 parts.append(character)
                 self.at += 1
+
+    def _control_character(self, character: str, pointer: str) -> None:
+        if character != "\0":  # named once for the whole file, as json-nul-bytes
+            expected = "control characters in strings written as escapes"
+            found = f"raw U+{ord(character):04X} inside a string"
+            self._add("json-control-character", expected, found, pointer=pointer)
 
     def _unclosed(self, value: str, pointer: str, start: int) -> str:
         """A string whose line ends before its quote does, while the next line looks like a new item."""
@@ -134,6 +144,8 @@ class Scanner:
             self.at += 6
             return chr(int(match.group(), 16))
         shown = self.text[self.at : self.at + (6 if letter == "u" else 2)]
+        if _CUT_ESCAPE.fullmatch(shown) and self.at + len(shown) == len(self.text):
+            raise StopReading("inside a string")
         self._add(
             "json-invalid-escape", 'one of \\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX', shown, pointer=pointer
         )
