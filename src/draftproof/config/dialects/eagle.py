@@ -15,7 +15,7 @@ from draftproof.config.dialects.taps import (
     from_layer_ids,
     no_taps,
 )
-from draftproof.config.dialects.values import first_architecture, or_same, token
+from draftproof.config.dialects.values import LAYER_KEYS, first_architecture, or_same, token
 from draftproof.config.drafter import DrafterConfig, Method, Norms, Sharing, Taps
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
@@ -27,11 +27,6 @@ __all__ = ["LEFT_TO_RIGHT", "parse_eagle", "parse_eagle_norms"]
 LEFT_TO_RIGHT = "EAGLE-3 drafts from left to right"
 _SERVED = "EAGLE-3 has no block; the number of draft tokens is chosen when serving"
 _EXTRA_KEYS = (
-    "use_sliding_window",
-    "max_window_layers",
-    "sliding_window",
-    "tie_word_embeddings",
-    "mlp_bias",
     "decoder_sparse_step",
     "parallel_drafting",
     "num_aux_hidden_states",
@@ -58,7 +53,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         model_type=model_type,
         taps=_taps(read, depth),
         block_size=read.integer("block_size", absent=unknown(_SERVED)),
-        num_draft_tokens=read.integer("num_speculative_tokens", absent=unknown(_SERVED)),
+        num_draft_tokens=unknown(_SERVED),
         sample_from_anchor=unknown("EAGLE-3 has no block and no anchor slot"),
         mask_token_id=_mask_token(read, method),
         layers=causal_layers(kinds.each, gated_window(read, known), LEFT_TO_RIGHT),
@@ -83,7 +78,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
             "hidden_size: no other width is written",
         ),
         num_target_layers=depth,
-        verifier=read.string("target_model_name_or_path", "target_model", "verifier_name_or_path"),
+        verifier=unknown("this format does not name the target"),
         extras=_extras(read),
         advisory=parse_advisory(read),
     )
@@ -128,7 +123,7 @@ def _mask_token(read: Reader, method: Sourced[Method]) -> Sourced[TokenId]:
 
 
 def _extras(read: Reader) -> dict[str, Sourced[JsonValue]]:
-    return read.collect(_EXTRA_KEYS) | read.collect(
+    return read.collect((*_EXTRA_KEYS, *LAYER_KEYS)) | read.collect(
         ("use_aux_hidden_state", "use_last_layernorm", "use_input_layernorm_in_first_layer"),
         ("eagle_config",),
     )

@@ -99,7 +99,7 @@ def parse_mtp_drafter(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         draft_vocab_size=vocab_size,
         target_hidden_size=geometry.hidden_size,
         num_target_layers=unknown("this file is not the target's"),
-        verifier=read.string("target_model_name_or_path", "_name_or_path"),
+        verifier=unknown("this format does not name the target"),
         extras=text.collect(("num_nextn_predict_layers", "mtp_num_hidden_layers")),
         advisory=parse_advisory(read) | (parse_advisory(text) if text is not read else {}),
     )

@@ -9,7 +9,15 @@ from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import FULL, SLIDING, block_layers, gated_window, layer_kinds
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
 from draftproof.config.dialects.taps import default_layer_ids, from_hidden_indexes, from_layer_ids, no_taps
-from draftproof.config.dialects.values import first_architecture, no_norms, num_draft_tokens, or_same, token
+from draftproof.config.dialects.values import (
+    LAYER_KEYS,
+    METHOD_KEYS,
+    first_architecture,
+    no_norms,
+    num_draft_tokens,
+    or_same,
+    token,
+)
 from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Rope, Sharing, Taps
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
@@ -19,44 +27,7 @@ from draftproof.names import HiddenIndex, LayerId, TokenId
 __all__ = ["parse_native"]
 
 _HOMES = ("dflash_config", "dspark_config", "")
-_METHOD_KEYS = (
-    # DFlash 2
-    "conv_kernel_size",
-    "conv_group_size",
-    "selector_rank",
-    "selector_top_k",
-    # Domino and DSpark
-    "projector_type",
-    "pure_draft_prefix_len",
-    "emb_dim",
-    "gru_hidden_dim",
-    "shift_label",
-    "markov_rank",
-    "markov_head_type",
-    "enable_confidence_head",
-    "confidence_head_with_markov",
-    "confidence_head_alpha",
-    "attention_mode",
-    # MiMo, ModelOpt, Gemma, Muse
-    "use_swa",
-    "swa_window_size",
-    "causal",
-    "mask_token",
-    "final_logit_softcapping",
-    "output_multiplier",
-    "input_embedding_scale",
-    "attention_sink_bias",
-    "attention_value_scale",
-    "v_head_dim",
-)
-_TOP_KEYS = (
-    "is_causal",
-    "use_sliding_window",
-    "max_window_layers",
-    "sliding_window",
-    "tie_word_embeddings",
-    "quantization_config",
-)
+_TOP_KEYS = ("is_causal", "quantization_config")
 _ID_PATHS = (
     "dflash_config/target_layer_ids",
     "dspark_config/target_layer_ids",
@@ -112,7 +83,7 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
             "hidden_size: no other width is written",
         ),
         num_target_layers=depth,
-        verifier=read.string("target_model_name_or_path", "target_model", "verifier_name_or_path"),
+        verifier=unknown("this format does not name the target"),
         extras=_extras(read),
         advisory=parse_advisory(read),
     )
@@ -223,4 +194,4 @@ def _sharing(read: Reader, vocab_size: Sourced[int]) -> Sharing:
 
 
 def _extras(read: Reader) -> dict[str, Sourced[JsonValue]]:
-    return read.collect(_METHOD_KEYS, _HOMES) | read.collect(_TOP_KEYS)
+    return read.collect(METHOD_KEYS, _HOMES) | read.collect((*_TOP_KEYS, *LAYER_KEYS))

@@ -12,7 +12,15 @@ from draftproof.config.dialects.eagle import LEFT_TO_RIGHT, parse_eagle_norms
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
 from draftproof.config.dialects.mtp import mtp_layers
 from draftproof.config.dialects.taps import eagle_default_indexes, from_hidden_indexes, no_taps
-from draftproof.config.dialects.values import first_architecture, no_norms, num_draft_tokens, or_same, token
+from draftproof.config.dialects.values import (
+    LAYER_KEYS,
+    METHOD_KEYS,
+    first_architecture,
+    no_norms,
+    num_draft_tokens,
+    or_same,
+    token,
+)
 from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Norms, Sharing, Taps
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
@@ -39,19 +47,13 @@ _EXTRA_DEFAULTS: dict[Method, dict[str, JsonValue]] = {
     },
 }
 _EXTRA_KEYS = (
-    "projector_type",
-    "shift_label",
-    "confidence_head_alpha",
-    "attention_mode",
     "num_nextn_predict_layers",
     "parallel_drafting",
     "max_seq_len",
     "ptd_token_id",
     "sliding_window_non_causal",
-    "tie_word_embeddings",
     "quantization_config",
 )
-_LAYER_EXTRAS = ("use_sliding_window", "max_window_layers", "sliding_window", "mlp_bias")
 _TRAINING_KEYS = (
     "speculators_version",
     "has_no_defaults_at_init",
@@ -231,12 +233,13 @@ def _extras(read: Reader, layer: Reader, method: Sourced[Method]) -> dict[str, S
     extras: dict[str, Sourced[JsonValue]] = {
         key: default(value, f"{SPECULATORS} {key}") for key, value in fill.items()
     }
-    return extras | read.collect((*fill, *_EXTRA_KEYS)) | layer.collect(_LAYER_EXTRAS)
+    homes = ("", "transformer_layer_config")
+    return extras | read.collect((*_EXTRA_KEYS, *METHOD_KEYS), homes) | layer.collect(LAYER_KEYS)
 
 
 def _advisory(read: Reader, layer: Reader) -> dict[str, Sourced[JsonValue]]:
     outer = parse_advisory(read, _TRAINING_KEYS)
-    inner = parse_advisory(layer, ("tie_word_embeddings",))
+    inner = parse_advisory(layer)
     read.integers(*_AUX)
     verifier = read.collect(("architectures",), ("speculators_config/verifier",))
     chosen = read.collect(

@@ -5,7 +5,50 @@ from draftproof.config.reader import Reader, derived, unknown
 from draftproof.config.source import Sourced, Unknown
 from draftproof.names import TokenId
 
-__all__ = ["first_architecture", "no_norms", "num_draft_tokens", "or_same", "token"]
+__all__ = [
+    "LAYER_KEYS",
+    "METHOD_KEYS",
+    "first_architecture",
+    "no_norms",
+    "num_draft_tokens",
+    "or_same",
+    "token",
+]
+
+METHOD_KEYS = (
+    # DFlash 2
+    "conv_kernel_size",
+    "conv_group_size",
+    "selector_rank",
+    "selector_top_k",
+    # Domino and DSpark
+    "projector_type",
+    "pure_draft_prefix_len",
+    "emb_dim",
+    "gru_hidden_dim",
+    "shift_label",
+    "markov_rank",
+    "markov_head_type",
+    "enable_confidence_head",
+    "confidence_head_with_markov",
+    "confidence_head_alpha",
+    "attention_mode",
+    # MiMo, ModelOpt, Gemma, Muse
+    "use_swa",
+    "swa_window_size",
+    "causal",
+    "mask_token",
+    "final_logit_softcapping",
+    "output_multiplier",
+    "input_embedding_scale",
+    "attention_sink_bias",
+    "attention_value_scale",
+    "v_head_dim",
+)
+"""Fields that change a method's forward pass and have no canonical field of their own."""
+
+LAYER_KEYS = ("use_sliding_window", "max_window_layers", "sliding_window", "tie_word_embeddings", "mlp_bias")
+"""Fields of the drafter's layers that its canonical layers are made from, kept as written."""
 
 
 def first_architecture(read: Reader) -> Sourced[str]:
