@@ -13,7 +13,16 @@ from pathlib import Path
 
 from draftproof.errors import CouldNotLook
 
-__all__ = ["MAX_HOPS", "Member", "MemberKind", "follow", "open_member", "read_members", "read_root"]
+__all__ = [
+    "MAX_HOPS",
+    "Member",
+    "MemberKind",
+    "follow",
+    "is_in_hub_cache",
+    "open_member",
+    "read_members",
+    "read_root",
+]
 
 MAX_HOPS = 8
 """Links followed for one name. A hub cache has one, with a shared blob store two."""
@@ -126,13 +135,18 @@ def open_member(member: Member) -> int:
     raise _not_opened(member, "not a regular file")
 
 
+def is_in_hub_cache(path: Path) -> bool:
+    """Whether a place has the form of a Hugging Face cache: a blob, a file of a snapshot, the shared store."""
+    return _IN_HUB_CACHE.search(str(path)) is not None
+
+
 def _hop(link: Path) -> Path:
     target = link.parent / link.readlink()
     return Path(os.path.realpath(target.parent)) / target.name
 
 
 def _may_enter(root: Path, path: Path) -> bool:
-    return path.is_relative_to(root) or _IN_HUB_CACHE.search(str(path)) is not None
+    return path.is_relative_to(root) or is_in_hub_cache(path)
 
 
 def _kind(mode: int) -> MemberKind:
