@@ -1,4 +1,4 @@
-"""Kinds about what a parsing library made of a file: only where a consumer sees something else than it says."""
+"""Kinds about what a parsing library made of a file: a consumer sees something else than the file says."""
 
 from draftproof.findings.finding import Severity
 from draftproof.findings.kind import Kind, error, note, warning
@@ -33,7 +33,6 @@ KINDS: tuple[Kind, ...] = (
         "the drafter rotates with another base or scaling than it was trained with, without any message",
         "state rope in the style this version reads (flat rope_theta and rope_scaling before transformers 5, "
         "rope_parameters from 5 on), or parse with a version that reads the file's style",
-        effect="rope-mismatch",
         layer=Layer.PARSED,
     ),
     warning(

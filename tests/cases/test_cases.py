@@ -1,0 +1,113 @@
+"""Cases: real reports as files, each a clean config or header set with one mutation, put to ``check``."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cases.builder import Case, build
+from draftproof.cli.main import main
+
+HERE = Path(__file__).parent
+CASES = sorted(HERE.glob("*/*.json"))
+RECORDS: dict[str, list[str]] = json.loads((HERE / "records.json").read_text("utf-8"))["records"]
+UNDECIDABLE: dict[str, str] = json.loads((HERE / "undecidable.json").read_text("utf-8"))["records"]
+FEWEST_CASES = 40
+
+
+def _load(path: Path) -> Case:
+    case: Case = json.loads(path.read_text("utf-8"))
+    return case
+
+
+def _run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    code = main(["check", *argv, "--json"])
+    output = capsys.readouterr()
+    assert output.err == ""
+    document: dict[str, Any] = json.loads(output.out)
+    return code, document
+
+
+def _says(finding: dict[str, Any], wanted: str) -> bool:
+    """``id`` or ``id@place``, the place being a pointer or a part of the subject."""
+    kind, _, place = wanted.partition("@")
+    at_place = place in (finding["pointer"], finding["subject"]) or place in finding["subject"].split(", ")
+    return bool(finding["id"] == kind and (not place or at_place))
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_case(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The check says what the case must hear, and nothing that the case forbids."""
+    case = _load(path)
+    code, document = _run(build(case, tmp_path), capsys)
+    findings = document["findings"]
+    told = [f"{f['severity']} {f['id']}@{f['pointer'] or f['subject']}" for f in findings]
+    for wanted in case["must_say"]:
+        assert any(_says(finding, wanted) for finding in findings), (wanted, told, document["not_looked"])
+    for forbidden in case["must_not_say"]:
+        assert not any(_says(finding, forbidden) for finding in findings), (forbidden, told)
+    for text in case.get("must_mention", []):
+        assert text in json.dumps(findings, ensure_ascii=False), (text, told)
+    for text in case.get("must_not_mention", []):
+        assert text not in json.dumps(findings, ensure_ascii=False), (text, told)
+    if "only" in case:
+        grave = {f["id"] for f in findings if f["severity"] != "note"}
+        assert grave == set(case["only"]), told
+    assert code == case["exit"], told
+    layers = {finding["layer"] for finding in findings}
+    assert layers <= set(case.get("layers", ["INTENT", "BYTES"])), told
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_base_of_a_case_is_clean(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without its mutation none of a case's errors and warnings is heard: the mutation is what is found."""
+    case = _load(path)
+    code, document = _run(build(_clean(case), tmp_path), capsys)
+    told = {f["id"] for f in document["findings"] if f["severity"] != "note"}
+    wanted = {wanted.partition("@")[0] for wanted in case["must_say"]}
+    assert not told & wanted, (code, document["findings"])
+
+
+def _clean(case: Case) -> Case:
+    """The same case without what was done to it; ``setup`` patches belong to the clean base."""
+    kept = {
+        key: value
+        for key, value in case.items()
+        if key not in ("patch", "text", "no_config", "files", "options")
+    }
+    if "weights" in kept:
+        kept["weights"] = case.get("clean_weights", {})
+    for side in ("target", "intent"):
+        if side in kept:
+            kept[side] = {"base": case[side]["base"]} | ({"weights": {}} if "weights" in case[side] else {})
+    if "intent" in kept:
+        kept["intent"] = {"base": case["base"]}
+    if "target" in kept and "clean_target" in case:
+        kept["target"] = case["clean_target"]
+    for key in ("tokenizer", "tokenizer_option", "hub"):
+        kept.pop(key, None)
+        kept.update({key: case[f"clean_{key}"]} if f"clean_{key}" in case else {})
+    return kept
+
+
+def test_every_record_has_a_case_or_a_reason() -> None:
+    """No report of these classes is left out: a case file, or the reason why files cannot decide it."""
+    known = {record for records in RECORDS.values() for record in records}
+    covered = {_load(path)["record"] for path in CASES} & known
+    assert covered | set(UNDECIDABLE) == known
+    assert not covered & set(UNDECIDABLE)
+
+
+def test_there_are_cases_to_run() -> None:
+    """An empty folder does not pass."""
+    assert len(CASES) >= FEWEST_CASES
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_case_file_is_complete(path: Path) -> None:
+    """Each case says which report it stands for, why it matters, and what must and must not be heard."""
+    case = _load(path)
+    assert case["record"].split("-")[0] == path.parent.name.upper() or case["record"].startswith("A")
+    assert len(case["why"]) > 40
+    assert case["must_say"] or case["must_not_say"]
