@@ -27,7 +27,6 @@ __all__ = ["LEFT_TO_RIGHT", "parse_eagle", "parse_eagle_norms"]
 LEFT_TO_RIGHT = "EAGLE-3 drafts from left to right"
 _SERVED = "EAGLE-3 has no block; the number of draft tokens is chosen when serving"
 _EXTRA_KEYS = (
-    "decoder_sparse_step",
     "parallel_drafting",
     "num_aux_hidden_states",
     "ttt_steps",
@@ -80,7 +79,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         num_target_layers=depth,
         verifier=unknown("this format does not name the target"),
         extras=_extras(read),
-        advisory=parse_advisory(read),
+        advisory=parse_advisory(read, ("decoder_sparse_step",)),
     )
 
 

@@ -11,7 +11,13 @@ from draftproof.config.dialects.attention import block_layers, causal_layers, ga
 from draftproof.config.dialects.eagle import LEFT_TO_RIGHT, parse_eagle_norms
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
 from draftproof.config.dialects.mtp import mtp_layers
-from draftproof.config.dialects.taps import eagle_default_indexes, from_hidden_indexes, no_taps
+from draftproof.config.dialects.taps import (
+    eagle_default_indexes,
+    from_hidden_indexes,
+    last_hidden_state,
+    no_taps,
+)
+from draftproof.config.dialects.target_fields import TARGET_KEYS
 from draftproof.config.dialects.values import (
     LAYER_KEYS,
     METHOD_KEYS,
@@ -127,7 +133,7 @@ def _no_mask(method: Sourced[Method]) -> str:
 
 def _taps(read: Reader, method: Sourced[Method]) -> Taps:
     if method.value is Method.MTP:
-        return no_taps("MTP reads the target's last hidden state, and the file does not give the depth")
+        return last_hidden_state(read.integer("num_target_layers"))
     indexes = read.integers(*_AUX)
     if indexes.value is not None:
         return from_hidden_indexes(Sourced(tuple(map(HiddenIndex, indexes.value)), indexes.source))
@@ -234,12 +240,14 @@ def _extras(read: Reader, layer: Reader, method: Sourced[Method]) -> dict[str, S
         key: default(value, f"{SPECULATORS} {key}") for key, value in fill.items()
     }
     homes = ("", "transformer_layer_config")
+    if method.value is Method.MTP:
+        extras |= layer.collect(TARGET_KEYS)
     return extras | read.collect((*_EXTRA_KEYS, *METHOD_KEYS), homes) | layer.collect(LAYER_KEYS)
 
 
 def _advisory(read: Reader, layer: Reader) -> dict[str, Sourced[JsonValue]]:
     outer = parse_advisory(read, _TRAINING_KEYS)
-    inner = parse_advisory(layer)
+    inner = parse_advisory(layer, ("decoder_sparse_step",))
     read.integers(*_AUX)
     verifier = read.collect(("architectures",), ("speculators_config/verifier",))
     chosen = read.collect(

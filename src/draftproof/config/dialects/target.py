@@ -11,6 +11,7 @@ from draftproof.config.dialects.attention import FULL, LINEAR, SLIDING, gated_wi
 from draftproof.config.dialects.families import Family, family_of
 from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
 from draftproof.config.dialects.mtp import MTP_COUNT_KEYS, head_of_target
+from draftproof.config.dialects.target_fields import EXTRA_KEYS
 from draftproof.config.dialects.values import first_architecture
 from draftproof.config.drafter import Geometry
 from draftproof.config.raw import JsonValue
@@ -20,54 +21,6 @@ from draftproof.config.target import Experts, LinearAttention, TargetConfig, Tar
 
 __all__ = ["parse_target", "text_reader"]
 
-_EXTRA_KEYS = (
-    "attn_logit_softcapping",
-    "attention_chunk_size",
-    "attention_k_eq_v",
-    "attention_multiplier",
-    "decoder_sparse_step",
-    "embedding_multiplier",
-    "final_logit_softcapping",
-    "first_k_dense_replace",
-    "full_attention_interval",
-    "global_head_dim",
-    "hidden_size_per_layer_input",
-    "kv_lora_rank",
-    "layer_types_pattern",
-    "logits_scaling",
-    "max_window_layers",
-    "mlp_bias",
-    "mlp_only_layers",
-    "moe_layer_freq",
-    "mtp_use_dedicated_embeddings",
-    "n_group",
-    "n_shared_experts",
-    "no_rope_layers",
-    "norm_topk_prob",
-    "num_global_key_value_heads",
-    "num_kv_shared_layers",
-    "output_gate_type",
-    "q_lora_rank",
-    "qk_nope_head_dim",
-    "qk_rope_head_dim",
-    "query_pre_attn_scalar",
-    "residual_multiplier",
-    "rope_local_base_freq",
-    "routed_scaling_factor",
-    "scoring_func",
-    "sliding_window",
-    "sliding_window_pattern",
-    "_sliding_window_pattern",
-    "swiglu_limit",
-    "topk_group",
-    "topk_method",
-    "use_bidirectional_attention",
-    "use_double_wide_mlp",
-    "use_qk_norm",
-    "use_sliding_window",
-    "v_head_dim",
-    "vocab_size_per_layer_input",
-)
 _GDN_PATTERN = "interval"
 _MAX_LAYERS = 4096
 
@@ -273,7 +226,7 @@ def _experts(text: Reader) -> Experts:
 
 
 def _extras(root: Reader, text: Reader, family: Family, geometry: Geometry) -> dict[str, Sourced[JsonValue]]:
-    extras = text.collect(_EXTRA_KEYS)
+    extras = text.collect(EXTRA_KEYS)
     for key in ("sliding_attention", "local_attention"):
         if text.has(f"rope_parameters/{key}"):
             extras[f"rope_{key}"] = text.anything(f"rope_parameters/{key}")
