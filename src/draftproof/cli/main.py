@@ -9,10 +9,12 @@ import typer
 
 from draftproof import __version__
 from draftproof.cli.check import check
+from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
 from draftproof.cli.explain import explain
 from draftproof.cli.facts import facts
 from draftproof.cli.render import emit_error, emit_json, line
+from draftproof.cli.views import views
 from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
 
@@ -53,6 +55,8 @@ app.command()(check)
 app.command()(diff)
 app.command()(explain)
 app.command()(facts)
+app.command()(convert)
+app.command()(views)
 app.command()(write)
 
 

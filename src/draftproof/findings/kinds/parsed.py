@@ -57,6 +57,7 @@ KINDS: tuple[Kind, ...] = (
         "whoever reads the parsed config computes with a value that nobody wrote",
         "find the second field that sets it, or parse with another version",
         layer=Layer.PARSED,
+        also=(Severity.NOTE,),
     ),
     warning(
         "parsed-value-dropped",
@@ -64,6 +65,7 @@ KINDS: tuple[Kind, ...] = (
         "whoever reads the parsed config falls back to its own default",
         "read the field from the file itself, or parse with a version that keeps it",
         layer=Layer.PARSED,
+        also=(Severity.NOTE,),
     ),
     error(
         "parsed-refused",

@@ -1,0 +1,158 @@
+"""``draftproof views``: intent, bytes and parsed side by side, with the first wrong layer of each field."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from draftproof.cli.render import emit_json, line, shown
+
+if TYPE_CHECKING:
+    from draftproof.config.view import Entry
+    from draftproof.findings.finding import Finding
+    from draftproof.runtimes.fields import FieldReading
+    from draftproof.runtimes.views import Interpreter, Row, Views
+
+__all__ = ["views"]
+
+_ABSENT = "(absent)"
+_LONGEST_COLUMN = 44
+
+
+def views(
+    subject: Annotated[
+        str, typer.Argument(metavar="DIR", help="A drafter (or target) directory, or its config file.")
+    ],
+    *,
+    intent: Annotated[str | None, typer.Option(metavar="PATH", help="The file that was meant.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DIR", help="The target it is to draft for.")] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A Python whose transformers is asked; may be given again."),
+    ] = None,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long one interpreter may take.")
+    ] = 60.0,
+    changed: Annotated[
+        bool, typer.Option("--changed", help="List only fields that are not the same at every layer.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> int:
+    """Show what was meant, what the file says and what transformers makes of it, field by field."""
+    from draftproof.config.raw import RawConfig
+    from draftproof.findings.evidence import Evidence, read_model
+    from draftproof.runtimes.hf import read_with
+    from draftproof.runtimes.views import interpret, views_of
+
+    models = [read_model(given, config_only=True) if given else None for given in (subject, target, intent)]
+    evidence = Evidence(models[0] or read_model(subject), models[1], models[2], None, None)
+    raw = evidence.subject.raw
+    asked = dict.fromkeys(python or ()) if isinstance(raw, RawConfig) else {}
+    vocab_size = models[1].target.vocab_size.value if models[1] and models[1].target else None
+    answers = [
+        interpret(path, raw, read_with(path, raw, timeout_seconds=timeout), vocab_size)
+        for path in asked
+        if isinstance(raw, RawConfig)
+    ]
+    result = views_of(evidence, answers)
+    if as_json:
+        emit_json(result.as_dict())
+    else:
+        _print(result, only_changed=changed)
+    return result.report.exit_code
+
+
+def _print(result: "Views", *, only_changed: bool) -> None:
+    line(f"bytes   {result.subject}")
+    line(f"intent  {result.intent}" if result.intent else "intent  not given")
+    for one in result.interpreters:
+        line(f"parsed  {_asked(one)}")
+    line("")
+    rows = [row for row in result.rows if not only_changed or not _is_quiet(row)]
+    _print_table(result, rows)
+    if len(rows) < len(result.rows):
+        line(
+            f"{len(result.rows) - len(rows)} further fields are the same at every layer looked at",
+            style="dim",
+        )
+    for row in rows:
+        _print_reasons(row)
+    for finding in result.report.findings:
+        _print_finding(finding)
+    for entry in result.report.not_looked:
+        line(f"not looked at: {entry.check} ({entry.reason})", style="dim")
+    _print_verdict(result)
+
+
+def _asked(one: "Interpreter") -> str:
+    told = one.as_dict()
+    if told["version"] is None:
+        return f"{one.python}: {told['reason']}"
+    name = f"{one.python}: Python {told['python_version']}, transformers {told['version']}"
+    return f"{name} {told['class'] or '(no class)'}, {told['path']}"
+
+
+def _print_table(result: "Views", rows: "list[Row]") -> None:
+    pythons = [one for one in result.interpreters if one.fields]
+    head = ["field"] + (["intent"] if result.intent else []) + ["bytes"]
+    table = [head + [f"parsed ({one.as_dict()['version']})" for one in pythons] + ["first wrong"]]
+    for row in rows:
+        cells = [row.pointer]
+        if result.intent:
+            cells.append(_value(row.intent))
+        cells.append(_value(row.bytes))
+        cells += [_parsed(row.parsed[one.python]) if one.python in row.parsed else "-" for one in pythons]
+        table.append([*cells, row.first_wrong.value if row.first_wrong else ""])
+    widths = [min(_LONGEST_COLUMN, max(len(cells[i]) for cells in table)) for i in range(len(table[0]))]
+    for cells in table:
+        text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+        line(text, style="error" if cells[-1] and cells is not table[0] else None)
+
+
+def _value(entry: "Entry | None") -> str:
+    from draftproof.config.json_shown import value_line
+    from draftproof.config.source import Written
+
+    if entry is None:
+        return _ABSENT
+    place = f" (l.{entry.source.line})" if isinstance(entry.source, Written) else ""
+    return value_line(entry.value) + place
+
+
+def _parsed(field: "FieldReading") -> str:
+    from draftproof.config.json_shown import value_line
+
+    return "=" if field.how.value == "kept" else f"{value_line(field.value)} {field.how.value}"
+
+
+def _is_quiet(row: "Row") -> bool:
+    return row.first_wrong is None and all(field.how.value == "kept" for field in row.parsed.values())
+
+
+def _print_reasons(row: "Row") -> None:
+    for field in row.parsed.values():
+        if field.how.value not in ("kept", "refused"):
+            line(f"  {row.pointer} {field.how.value}: {field.why}", style="dim")
+
+
+def _print_finding(finding: "Finding") -> None:
+    line("")
+    line(f"{finding.severity.value} {finding.id} {finding.layer.value}", style=finding.severity.value)
+    line(f"  {finding.subject}: expected {shown(finding.expected)}, found {shown(finding.found)}")
+    for name, text in (("where", finding.where), ("means", finding.means), ("next", finding.next)):
+        line(f"  {name:<6} {text}")
+
+
+def _print_verdict(result: "Views") -> None:
+    wrong = [row for row in result.rows if row.first_wrong]
+    layers = list(dict.fromkeys(row.first_wrong.value for row in wrong if row.first_wrong))
+    if wrong:
+        told = f"first wrong layer: {', '.join(layers)} ({len(wrong)} fields)"
+        line(told, style="error")
+    asked = [one for one in result.interpreters if one.fields]
+    for one in asked:
+        if not any(
+            row.first_wrong and row.first_wrong.value == "PARSED" and one.python in row.parsed
+            for row in wrong
+        ):
+            name = f"transformers {one.as_dict()['version']}"
+            line(f"{name} keeps what the file says", style="good")

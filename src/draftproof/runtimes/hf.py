@@ -1,0 +1,201 @@
+"""What a given Python's transformers makes of a config: asked of that library itself, never guessed.
+
+Source: the library's own answer, framed by ``hf_probe``; see that module for what runs and what never does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+
+from draftproof.config.raw import JsonValue, RawConfig
+from draftproof.runtimes.interpreter import NoAnswer, ask
+
+__all__ = [
+    "Ablation",
+    "Flip",
+    "HfReading",
+    "Hoist",
+    "Moved",
+    "Refusal",
+    "Trials",
+    "parse_answer",
+    "read_with",
+]
+
+KeyPath = tuple[str, ...]
+TIMEOUT_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A parsed value that differs between the file and a variation of it."""
+
+    path: KeyPath
+    before: JsonValue
+    after: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """What moved when one key was removed (or, if nothing did, its number changed)."""
+
+    path: KeyPath
+    moved: tuple[Moved, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """A single setting that changes a field; ``given`` is a setting already made."""
+
+    path: KeyPath
+    value: JsonValue
+    given: tuple[KeyPath, JsonValue] | None
+    moved: tuple[Moved, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Hoist:
+    """A value at ``path`` that the class does not read, and would read at ``to``."""
+
+    path: KeyPath
+    to: KeyPath
+
+
+@dataclass(frozen=True, slots=True)
+class Trials:
+    """Everything the library was seen to do with variations of the file."""
+
+    ablations: tuple[Ablation, ...]
+    flips: tuple[Flip, ...]
+    hoists: tuple[Hoist, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """The library's own error: a result of parsing, not a failure to look."""
+
+    stage: str
+    """``json``, ``class`` (no class for this file) or ``parse``."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HfReading:
+    """One interpreter's reading of one file."""
+
+    python: str
+    """As named by the caller."""
+
+    python_version: str
+    version: str
+    path: str
+    """The file transformers was imported from."""
+
+    class_name: str | None
+    values: Mapping[str, JsonValue]
+    defaults: Mapping[str, JsonValue]
+    """What the class holds when a file says nothing; empty where the class cannot be made of nothing."""
+
+    aliases: Mapping[str, str]
+    trials: Trials | None
+    """None where the library did not parse the same file to the same values twice."""
+
+    refusal: Refusal | None
+
+    @property
+    def name(self) -> str:
+        """Library, version and class, as shown beside a default."""
+        return f"transformers {self.version}" + (f" {self.class_name}" if self.class_name else "")
+
+
+def read_with(
+    python: str, raw: RawConfig, *, timeout_seconds: float = TIMEOUT_SECONDS
+) -> HfReading | NoAnswer:
+    """Let ``python``'s transformers parse the file; NoAnswer with the reason where it could not be asked."""
+    script = (files("draftproof.runtimes") / "hf_probe.py").read_text(encoding="utf-8")
+    answer = ask(python, script, {"text": raw.text}, timeout_seconds=timeout_seconds)
+    return answer if isinstance(answer, NoAnswer) else parse_answer(python, answer.body)
+
+
+def parse_answer(python: str, body: Mapping[str, object]) -> HfReading | NoAnswer:
+    """The probe's answer as a reading; NoAnswer where it has no transformers or is not of the agreed form."""
+    try:
+        return _reading(python, body)
+    except (KeyError, TypeError, ValueError) as error:
+        return NoAnswer(f"an answer of another form than agreed ({type(error).__name__}: {error})")
+
+
+def _reading(python: str, body: Mapping[str, object]) -> HfReading | NoAnswer:
+    error = body["error"]
+    refusal = None if error is None else _refusal(_object(error))
+    if body["library"] is None:
+        said = f"{refusal.type}: {refusal.message}" if refusal else "no reason given"
+        return NoAnswer(f"it has no transformers that can be imported ({said})")
+    library = _object(body["library"])
+    parsed = refusal is None
+    return HfReading(
+        python,
+        _text(body["python"]),
+        _text(library["version"]),
+        _text(library["path"]),
+        _text(body["class"]) if parsed else None,
+        _object(body["values"]) if parsed else {},
+        _object(body["defaults"]) if parsed and body["defaults"] is not None else {},
+        {old: _text(new) for old, new in _object(body["aliases"]).items()} if parsed else {},
+        _trials(_object(body["trials"])) if parsed and body["trials"] is not None else None,
+        refusal,
+    )
+
+
+def _refusal(error: Mapping[str, JsonValue]) -> Refusal:
+    return Refusal(_text(error["stage"]), _text(error["type"]), _text(error["message"]))
+
+
+def _trials(body: Mapping[str, JsonValue]) -> Trials:
+    return Trials(
+        tuple(Ablation(_path(one["path"]), _moved(one["moved"])) for one in _objects(body["ablations"])),
+        tuple(
+            Flip(
+                *_setting(one["set"]),
+                None if one["given"] is None else _setting(one["given"]),
+                _moved(one["moved"]),
+            )
+            for one in _objects(body["flips"])
+        ),
+        tuple(Hoist(_path(one["path"]), _path(one["to"])) for one in _objects(body["hoists"])),
+    )
+
+
+def _setting(value: JsonValue) -> tuple[KeyPath, JsonValue]:
+    body = _object(value)
+    return _path(body["path"]), body["value"]
+
+
+def _moved(value: JsonValue) -> tuple[Moved, ...]:
+    return tuple(Moved(_path(one["path"]), one["before"], one["after"]) for one in _objects(value))
+
+
+def _path(value: JsonValue) -> KeyPath:
+    if not isinstance(value, list):
+        raise TypeError(f"a path is a list, not {value!r}")
+    return tuple(_text(key) for key in value)
+
+
+def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
+    if not isinstance(value, list):
+        raise TypeError(f"a list was agreed, not {value!r}")
+    return [_object(one) for one in value]
+
+
+def _object(value: object) -> dict[str, JsonValue]:
+    if not isinstance(value, dict):
+        raise TypeError(f"an object was agreed, not {value!r}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"a string was agreed, not {value!r}")
+    return value
