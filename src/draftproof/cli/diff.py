@@ -1,12 +1,13 @@
 """``draftproof diff A B``: what differs between two configs, by type and value."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from draftproof.cli.render import emit_error, emit_json
-from draftproof.errors import CouldNotLook, RefusedInput
+from draftproof.errors import CouldNotLook
 
 if TYPE_CHECKING:
     from draftproof.config.raw import RawConfig
@@ -37,15 +38,16 @@ def diff(
 
 def _read_both(a: Path, b: Path, *, as_json: bool) -> "tuple[RawConfig, RawConfig] | int":
     """Both files, or the exit status after every error was told: refused (1) beats missing (3)."""
-    from draftproof.cli.diff_view import print_defects
-    from draftproof.config.raw import RawConfig, read_raw
+    from draftproof.cli.diff_view import print_refusal
+    from draftproof.config.raw import RawConfig, RefusedConfig, read_raw
 
-    read: list[RawConfig | CouldNotLook | RefusedInput] = []
+    read: list[RawConfig | CouldNotLook | RefusedConfig] = []
     for path in (a, b):
         try:
-            read.append(read_raw(path / "config.json" if path.is_dir() else path))
-        except (CouldNotLook, RefusedInput) as error:
-            read.append(error)
+            # os.path: unlike Path.is_dir it answers False where it may not look, and read_raw says why.
+            read.append(read_raw(path / "config.json" if os.path.isdir(path) else path))  # noqa: PTH112
+        except (CouldNotLook, RefusedConfig) as untold:
+            read.append(untold)
     first, second = read
     if isinstance(first, RawConfig) and isinstance(second, RawConfig):
         return first, second
@@ -56,6 +58,8 @@ def _read_both(a: Path, b: Path, *, as_json: bool) -> "tuple[RawConfig, RawConfi
         emit_json({"schema": "draftproof.error/1", "error": worst.as_dict(), "errors": told})
         return worst.exit_code
     for error in errors:
-        emit_error(error, as_json=False)
-        print_defects(error)
+        if isinstance(error, RefusedConfig):
+            print_refusal(error)
+        else:
+            emit_error(error, as_json=False)
     return worst.exit_code

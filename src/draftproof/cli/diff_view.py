@@ -15,12 +15,11 @@ from draftproof.config.diff import (
 )
 from draftproof.config.json_defects import DEFECTS
 from draftproof.config.json_shown import holds_secret, mask_secrets, ranges, value_line
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json_value import Defect, JsonValue
 from draftproof.config.raw import RawConfig, RefusedConfig
-from draftproof.errors import CouldNotLook, RefusedInput
 from draftproof.printable import printable
 
-__all__ = ["Comparison", "print_defects"]
+__all__ = ["Comparison", "print_refusal"]
 
 _NOT_PLAIN = (Kind.TYPE, Kind.LENGTH, Kind.REORDERED)
 
@@ -86,18 +85,29 @@ class Comparison:
             _print_oddities(raw)
 
 
-def print_defects(error: CouldNotLook | RefusedInput) -> None:
-    """One line a defect, and below it what the other readers make of it."""
-    if not isinstance(error, RefusedConfig):
-        return
+def print_refusal(error: RefusedConfig) -> None:
+    """Every defect of a refused file: its name and place, what was found, what other readers make of it."""
+    count = f"{len(error.defects)} defect{'s' if len(error.defects) > 1 else ''}"
+    line(f"{error.id} {error.subject}: not {error.expected}, {count}", style="error", to_stderr=True)
     for defect in error.defects:
         place = f"l.{defect.position.line} c.{defect.position.column}" if defect.position else "whole file"
-        line(f"  {defect.id:<28} {place:<14} {defect.pointer or '/'}  {defect.found}", to_stderr=True)
-        by_answer: dict[str, list[str]] = {}
-        for reader, answer in defect.readers.items():
-            by_answer.setdefault(answer, []).append(reader)
-        told = "; ".join(f"{', '.join(readers)}: {answer}" for answer, readers in by_answer.items())
-        line(f"  {'':<28} {told}", style="dim", to_stderr=True)
+        pointer = f"  {defect.pointer}" if defect.pointer else ""
+        line(f"  {defect.id:<28} {place:<12}{pointer}  {defect.found}", to_stderr=True)
+        if told := _readers_told(defect):
+            line(f"  {'':<28} {told}", style="dim", to_stderr=True)
+    for name, text in (("means", error.means), ("next", error.next_step)):
+        line(f"  {name:<6} {text}", to_stderr=True)
+
+
+def _readers_told(defect: Defect) -> str:
+    """Empty where every reader refuses, which is what one expects."""
+    by_answer: dict[str, list[str]] = {}
+    for reader, answer in defect.readers.items():
+        by_answer.setdefault(answer, []).append(reader)
+    if len(by_answer) == 1:
+        (answer,) = by_answer
+        return "" if answer == "refuses" else f"every other reader {answer}"
+    return "; ".join(f"{', '.join(readers)}: {answer}" for answer, readers in by_answer.items())
 
 
 def _print_oddities(raw: RawConfig) -> None:

@@ -17,6 +17,8 @@ __all__ = ["ABSENT", "Difference", "Kind", "canonical", "diff", "invert"]
 ABSENT = "absent"
 """The type of what is not there."""
 
+_SHAPES = {"object", "array"}
+
 
 class Kind(StrEnum):
     """In which way two values differ; the first that holds, from top to bottom."""
@@ -66,8 +68,9 @@ def canonical(value: JsonValue) -> str:
 def diff(a: JsonValue, b: JsonValue) -> tuple[Difference, ...]:
     """Every difference, in the order of ``a``; what only ``b`` has follows at the end of its object.
 
-    An array of scalars that differs is one difference at the array's pointer. Arrays of equal length that
-    hold containers are compared item by item, unless their items were only reordered.
+    An array of scalars that differs is one difference at the array's pointer. Arrays of equal length with
+    objects and arrays at the same indexes are compared item by item, unless only reordered; all other arrays
+    that differ are one difference.
     """
     return tuple(_differences(a, b, ()))
 
@@ -115,6 +118,12 @@ def _in_objects(
     return found
 
 
+def _shape(items: list[JsonValue]) -> list[str]:
+    """Which items are containers, and of which kind."""
+    types = [json_type(item) for item in items]
+    return [kind if kind in _SHAPES else "" for kind in types]
+
+
 def _in_arrays(a: list[JsonValue], b: list[JsonValue], path: tuple[str | int, ...]) -> list[Difference]:
     texts_a, texts_b = [canonical(item) for item in a], [canonical(item) for item in b]
     if texts_a == texts_b:
@@ -123,7 +132,7 @@ def _in_arrays(a: list[JsonValue], b: list[JsonValue], path: tuple[str | int, ..
         kind = Kind.LENGTH
     elif sorted(texts_a) == sorted(texts_b):
         kind = Kind.REORDERED
-    elif any(isinstance(item, dict | list) for item in [*a, *b]):
+    elif _SHAPES & {*_shape(a)} and _shape(a) == _shape(b):
         return [d for i, (x, y) in enumerate(zip(a, b, strict=True)) for d in _differences(x, y, (*path, i))]
     else:
         kind = Kind.VALUE
