@@ -39,6 +39,8 @@ def print_facts(parsed: Parsed, subject: str) -> None:
         what = f"expected {problem.expected}, found {problem.found}"
         place = problem.pointer or "the whole file"
         line(f"  {problem.kind.value}: {place} (l.{problem.line}): {what}", style="warning")
+    if parsed.superseded:
+        line(f"  read, but decided elsewhere: {', '.join(parsed.superseded)}", style="dim")
     if parsed.unparsed:
         line(f"  read by nobody here: {', '.join(parsed.unparsed)}", style="dim")
 

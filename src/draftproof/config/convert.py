@@ -14,6 +14,7 @@ from draftproof.config.fact import Fact, Shape
 from draftproof.config.facts import as_facts
 from draftproof.config.json_pointer import resolve
 from draftproof.config.parse import Parsed, parse_config
+from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw
 from draftproof.config.source import Unknown, Written
 from draftproof.config.target import MtpHead, TargetConfig
@@ -84,7 +85,7 @@ def convert(raw: RawConfig, parsed: Parsed, to: str) -> Conversion:
         return Conversion(here, to, raw.value, (), is_unchanged=True)
     written = write_native(config, method) if to == "native" else write_speculators(config, method)
     reread = parse_config(parse_raw(json.dumps(written).encode(), f"{raw.origin} as {to}"))
-    losses = (*_differences(parsed, reread, to), *_unread(parsed, raw))
+    losses = (*_differences(parsed, reread, to), *_untold(parsed, raw))
     return Conversion(here, to, written, losses, is_unchanged=False)
 
 
@@ -97,7 +98,7 @@ def _convert_head(raw: RawConfig, target: TargetConfig, head: MtpHead, to: str) 
     layers = text if isinstance(text, dict) else {}
     written = write_mtp_head(head, layers, names)
     reread = parse_config(parse_raw(json.dumps(written).encode(), f"{raw.origin} as {to}"))
-    before = Parsed(config=head.drafter, unparsed=(), problems=())
+    before = Parsed(config=head.drafter, unparsed=(), superseded=(), problems=())
     return Conversion("native", to, written, tuple(_differences(before, reread, to)), is_unchanged=False)
 
 
@@ -166,12 +167,10 @@ def _is_implied(name: str, fact: Fact, before: Parsed) -> bool:
     return name == "advisory.verifier.architectures" and fact.value == []
 
 
-def _unread(parsed: Parsed, raw: RawConfig) -> list[Loss]:
-    return [
-        Loss(
-            pointer,
-            resolve(raw.value, pointer),
-            "read by nobody here, so its place in the other format is unknown",
-        )
-        for pointer in parsed.unparsed
-    ]
+def _untold(parsed: Parsed, raw: RawConfig) -> list[Loss]:
+    """What the file says and the canonical form does not hold: unread, mistyped, or overruled by a field."""
+    why = dict.fromkeys(parsed.unparsed, "read by nobody here, so its place in the other format is not known")
+    for problem in parsed.problems:
+        if problem.pointer and problem.kind is not ProblemKind.ODD:
+            why[problem.pointer] = f"expected {problem.expected}: only what is expected goes over"
+    return [Loss(pointer, resolve(raw.value, pointer), reason) for pointer, reason in why.items()]

@@ -44,6 +44,7 @@ def facts(parsed: Parsed) -> dict[str, JsonValue]:
     document |= assemble(known)
     document["sources"] = {each.name: source_json(each.source) for each in known}
     document["unparsed"] = list(parsed.unparsed)
+    document["superseded"] = list(parsed.superseded)
     document["problems"] = [
         {
             "kind": problem.kind.value,

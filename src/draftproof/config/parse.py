@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from draftproof.config.coverage import covers, written_pointers
 from draftproof.config.dialects.eagle import parse_eagle
 from draftproof.config.dialects.families import is_causal_lm
 from draftproof.config.dialects.mtp import parse_mtp_drafter
@@ -11,8 +12,9 @@ from draftproof.config.dialects.recognise import Recognised, recognise_drafter
 from draftproof.config.dialects.speculators import parse_speculators
 from draftproof.config.dialects.target import parse_target, text_reader
 from draftproof.config.drafter import DrafterConfig
+from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import RawConfig
-from draftproof.config.reader import Problem, ProblemKind, Reader
+from draftproof.config.reader import Reader
 from draftproof.config.target import TargetConfig
 from draftproof.errors import CouldNotLook, RefusedInput
 
@@ -53,6 +55,9 @@ class Parsed:
     unparsed: tuple[str, ...]
     """Pointers of what nobody here reads; a subtree by its root."""
 
+    superseded: tuple[str, ...]
+    """Pointers that were read, but another place of the file or a rule decides: repetitions, nulls."""
+
     problems: tuple[Problem, ...]
     """What the parser had to step over: mistyped values, fields in conflict, odd recognitions."""
 
@@ -61,7 +66,13 @@ def parse_config(raw: RawConfig) -> Parsed:
     """Read a config file into its canonical form. Never fails: what cannot be read is named."""
     read = Reader(raw)
     config = _parse(read)
-    return Parsed(config=config, unparsed=read.unread(), problems=read.problems)
+    sources = written_pointers(config)
+    return Parsed(
+        config=config,
+        unparsed=read.unread(),
+        superseded=tuple(p for p in read.leaves_read() if not covers(sources, p)),
+        problems=read.problems,
+    )
 
 
 def find_config(path: Path) -> Path:

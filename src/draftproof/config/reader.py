@@ -5,42 +5,19 @@ Paths are relative to the reader and may count into lists: ``"dflash_config/mask
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import TypeVar
 
+from draftproof.config.coverage import covers, leaves, uncovered
 from draftproof.config.json_pointer import pointer_of, split_pointer
+from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import ClassDefault, Derived, Sourced, Unknown, Written
 
-__all__ = ["Problem", "ProblemKind", "Reader", "default", "derived", "unknown"]
+__all__ = ["Reader", "default", "derived", "unknown"]
 
 T = TypeVar("T")
-
-
-class ProblemKind(StrEnum):
-    """What kind of thing a parser stumbled over."""
-
-    MISTYPED = "mistyped"
-    """A field that is read holds another JSON type than its readers expect."""
-
-    CONFLICT = "conflict"
-    """Two fields of the file that must agree do not."""
-
-    ODD = "odd"
-    """The file is recognised by something else than the field that should name it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """One thing a parser had to step over; rules turn these into findings."""
-
-    kind: ProblemKind
-    pointer: str
-    line: int
-    expected: str
-    found: str
 
 
 @dataclass(slots=True)
@@ -184,9 +161,14 @@ class Reader:
         pointer = self.pointer(path) if path and self.has(path) else self._base
         self._complain_at(kind, pointer, expected, found)
 
+    def leaves_read(self) -> tuple[str, ...]:
+        """Pointers of every value that is no container (or an empty one) and was read, in file order."""
+        read = frozenset(self._log.read)
+        return tuple(pointer for pointer in leaves(self._raw.value) if covers(read, pointer))
+
     def unread(self) -> tuple[str, ...]:
         """Pointers of everything in the file that was not read, subtrees by their root, in file order."""
-        return tuple(_unread(self._raw.value, "", self._log.read))
+        return tuple(uncovered(self._raw.value, frozenset(self._log.read)))
 
     def _typed(
         self,
@@ -253,24 +235,6 @@ def _lookup(value: JsonValue, pointer: str) -> JsonValue:
             return None
         value = value[key]
     return value
-
-
-def _unread(value: JsonValue, pointer: str, read: set[str]) -> Iterator[str]:
-    if pointer in read:
-        return
-    below = pointer + "/"
-    if isinstance(value, dict) and any(p.startswith(below) for p in read):
-        for key, child in value.items():
-            yield from _unread(child, pointer + pointer_of([key]), read)
-    elif isinstance(value, list) and any(p.startswith(below) for p in read):
-        for i, child in enumerate(value):
-            yield from _unread(child, f"{below}{i}", read)
-    elif pointer or value:
-        yield from [pointer] if pointer else (pointer_of([key]) for key in _keys(value))
-
-
-def _keys(value: JsonValue) -> tuple[str, ...]:
-    return tuple(value) if isinstance(value, dict) else ()
 
 
 def _json(found: object) -> JsonValue:

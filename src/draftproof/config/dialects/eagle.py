@@ -17,8 +17,9 @@ from draftproof.config.dialects.taps import (
 )
 from draftproof.config.dialects.values import LAYER_KEYS, first_architecture, or_same, token
 from draftproof.config.drafter import DrafterConfig, Method, Norms, Sharing, Taps
+from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue
-from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
+from draftproof.config.reader import Reader, default, derived, unknown
 from draftproof.config.source import Sourced, Unknown
 from draftproof.names import HiddenIndex, LayerId, TokenId
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from draftproof.config.defaults import ClassDefaults
 from draftproof.config.drafter import Geometry, Rope
+from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue
-from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
+from draftproof.config.reader import Reader, default, derived, unknown
 from draftproof.config.source import Sourced
 
 __all__ = ["Holes", "parse_geometry", "parse_rope"]
@@ -138,6 +139,7 @@ def parse_rope(read: Reader, *, theta_absent: Sourced[float], partial_absent: So
     Source: transformers 5.24.0 modeling_rope_utils, RotaryEmbeddingConfigMixin.
     """
     flat, nested = read.mapping("rope_scaling"), read.mapping("rope_parameters")
+    whole = flat if read.is_null("rope_scaling") and nested.value is None else None
     first = "rope_scaling" if flat.value else "rope_parameters"
     second = "rope_parameters" if flat.value else "rope_scaling"
     if nested.value is not None and isinstance(nested.value.get("full_attention"), dict):
@@ -150,7 +152,7 @@ def parse_rope(read: Reader, *, theta_absent: Sourced[float], partial_absent: So
         partial_rotary_factor=read.number(
             f"{first}/partial_rotary_factor", "partial_rotary_factor", absent=partial_absent
         ),
-        scaling=_remaining(read.mapping(first)),
+        scaling=_remaining(whole or read.mapping(first)),
         is_neox=read.boolean(
             "rope_is_neox_style",
             "is_neox_style",
@@ -170,7 +172,7 @@ def _rope_type(read: Reader, home: str) -> Sourced[str]:
 
 def _remaining(whole: Sourced[Mapping[str, JsonValue]]) -> Sourced[Mapping[str, JsonValue]]:
     if whole.value is None:
-        return derived(None, "no scaling parameters are written")
+        return whole if whole.is_written else derived(None, "no scaling parameters are written")
     rest = _scaling(whole.value)
     return Sourced(rest, whole.source) if rest else derived(None, "no scaling parameters are written")
 

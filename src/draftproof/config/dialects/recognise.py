@@ -6,7 +6,8 @@ Source: the class names that vLLM 0.33, SGLang 0.5.23, SpecForge, speculators 0.
 from dataclasses import dataclass
 
 from draftproof.config.drafter import Method
-from draftproof.config.reader import ProblemKind, Reader, derived, unknown
+from draftproof.config.problem import ProblemKind
+from draftproof.config.reader import Reader, derived, unknown
 from draftproof.config.source import Sourced
 
 __all__ = ["Recognised", "recognise_drafter"]

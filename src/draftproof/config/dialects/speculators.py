@@ -28,8 +28,9 @@ from draftproof.config.dialects.values import (
     token,
 )
 from draftproof.config.drafter import DrafterConfig, DrafterLayer, Geometry, Method, Norms, Sharing, Taps
+from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue
-from draftproof.config.reader import ProblemKind, Reader, default, derived, unknown
+from draftproof.config.reader import Reader, default, derived, unknown
 from draftproof.config.source import Source, Sourced, Unknown
 from draftproof.names import HiddenIndex
 

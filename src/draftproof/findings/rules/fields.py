@@ -6,7 +6,7 @@ from draftproof.config.drafter import Method
 from draftproof.config.json_pointer import split_pointer
 from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.raw import RawConfig
-from draftproof.config.reader import Problem, ProblemKind
+from draftproof.config.problem import Problem, ProblemKind
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence
 from draftproof.findings.fields import says
