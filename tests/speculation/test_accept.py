@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftproof.errors import RefusedInput
+from draftproof.errors import RefusedInput, UsageError
 from draftproof.speculation import ddtree, trials
 from draftproof.speculation.accept import (
     Acceptance,
@@ -194,6 +194,16 @@ def test_greedy_follows_the_largest_logits() -> None:
     assert (found.num_accepted, found.length, found.bonus_token) == (2, 3, 3)
 
 
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf])
+def test_greedy_refuses_logits_that_are_no_numbers(bad: float) -> None:
+    """NaN or infinity in a row that is met is an error and not a token."""
+    logits = torch.zeros(2, 4)
+    logits[1, 2] = bad
+    assert accept_greedy(DraftTree.chain([3]), logits).tokens == (0,)
+    with pytest.raises(RefusedInput):
+        accept_greedy(DraftTree.chain([0]), logits)
+
+
 def test_same_seed_writes_the_same_text_whatever_was_drafted() -> None:
     """Matching draws by position, so a draft changes how many steps a text takes and not the text."""
 
@@ -260,7 +270,7 @@ def test_a_seed_of_more_than_64_bits_is_refused() -> None:
     """A seed is never cut short."""
     SeededChance(2**64 - 1)
     SeededChance(-(2**63))
-    with pytest.raises(RefusedInput):
+    with pytest.raises(UsageError):
         SeededChance(2**64)
 
 

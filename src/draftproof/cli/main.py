@@ -13,6 +13,7 @@ from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
 from draftproof.cli.explain import explain
 from draftproof.cli.facts import facts
+from draftproof.cli.generate import generate
 from draftproof.cli.render import emit_error, emit_json, line
 from draftproof.cli.views import views
 from draftproof.cli.write import write
@@ -55,6 +56,7 @@ app.command()(check)
 app.command()(diff)
 app.command()(explain)
 app.command()(facts)
+app.command()(generate)
 app.command()(convert)
 app.command()(views)
 app.command()(write)

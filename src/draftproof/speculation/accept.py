@@ -5,6 +5,7 @@ Rules that do not are in ``lossy`` and say so in their names.
 Dimensions: N drafted tokens (K where the draft is a chain), V vocabulary.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -62,9 +63,20 @@ def accept_greedy(tree: DraftTree, target_logits: Tensor) -> Acceptance:
         target_logits: [N + 1, V], the target's row after every node, root first.
 
     Raises:
-        RefusedInput: not one row for each node.
+        RefusedInput: not one row for each node, or a row met on the way whose largest value is not finite.
     """
-    nodes, bonus = tree.walk(target_logits.argmax(-1))
+    largest, choices = target_logits.max(-1)
+    nodes, bonus = tree.walk(choices)
+    for node, value in zip(nodes, largest[nodes].tolist(), strict=True):
+        if not math.isfinite(value):
+            raise RefusedInput(
+                f"logits after node {node}",
+                expected="a finite largest value",
+                found=str(value),
+                where="the target's output",
+                means="the model computed no next token here",
+                next_step="check the weights for NaN, and the data type for overflow",
+            )
     return _acceptance(tree, nodes, bonus)
 
 

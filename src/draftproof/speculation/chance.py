@@ -13,7 +13,7 @@ from typing import Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from draftproof.errors import RefusedInput
+from draftproof.errors import RefusedInput, UsageError
 
 __all__ = ["Chance", "Purpose", "SeededChance", "outcomes"]
 
@@ -57,12 +57,19 @@ class SeededChance:
         """Keep the seed, any integer of 64 bits.
 
         Raises:
-            RefusedInput: the seed has more bits.
+            UsageError: the seed has more bits.
         """
         try:
             self._seed = seed.to_bytes(8, "big", signed=seed < 0)
         except OverflowError as error:
-            raise _refused("seed", "an integer of 64 bits", seed) from error
+            raise UsageError(
+                "seed",
+                expected="an integer of 64 bits",
+                found=str(seed),
+                where="sampling options",
+                means="two seeds could write the same text",
+                next_step="choose a smaller one",
+            ) from error
 
     def uniform(self, position: int, purpose: Purpose) -> float:
         """A number in [0, 1), 53 bits of a keyed hash of position and purpose."""

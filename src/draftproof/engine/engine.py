@@ -1,0 +1,148 @@
+"""Engine: a target loaded once, and the requests it answers."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+
+from draftproof.engine.decoding import Decoding
+from draftproof.engine.endings import config_endings
+from draftproof.engine.generation import Generation
+from draftproof.engine.gguf_text import read_gguf_text_codec
+from draftproof.engine.propose import StartProposer, proposer_named
+from draftproof.engine.stopping import Stopping
+from draftproof.engine.text import TextCodec, read_text_codec
+from draftproof.engine.trace import Trace
+from draftproof.errors import UsageError
+from draftproof.models.decoder import Decoder
+from draftproof.models.load import load_decoder
+from draftproof.speculation.sampling import Sampling
+
+__all__ = ["DTYPES", "Engine"]
+
+DTYPES = {
+    "bfloat16": torch.bfloat16,
+    "float16": torch.float16,
+    "float32": torch.float32,
+    "float64": torch.float64,
+}
+"""The data types a model may be run in, by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A target, its text rules where they are known, and a source of drafts."""
+
+    target: Decoder
+    text: TextCodec | None
+    """None: requests come and go as token ids."""
+
+    endings: frozenset[int]
+    """The token ids that end a text, from the target's config (GGUF: from its tokenizer)."""
+
+    start_proposer: StartProposer
+
+    @classmethod
+    def load(
+        cls,
+        target: Path | str,
+        drafter: Path | str | None = None,
+        *,
+        device: str = "cpu",
+        dtype: str | None = None,
+        method: str = "ar",
+        with_text: bool = True,
+    ) -> "Engine":
+        """Load a target and, where text is wanted, its tokenizer.
+
+        Args:
+            target: a directory with ``config.json`` and safetensors, or a GGUF file.
+            drafter: a drafter's directory; the methods built so far draft without weights, so None.
+            device: ``cpu`` or ``cuda``.
+            dtype: one of ``DTYPES``; None for the checkpoint's own.
+            method: ``ar`` or ``ngram``.
+            with_text: read the tokenizer; without it requests are token ids.
+
+        Raises:
+            CouldNotLook: weights, config or tokenizer are not there.
+            RefusedInput: they are not what they must be; nothing is half-loaded.
+            UsageError: an unknown method, device or data type, or a drafter no method takes.
+        """
+        path = Path(target)
+        start = proposer_named(method)
+        if drafter is not None:
+            raise _usage("drafter", f"none: {method} drafts without weights", str(drafter))
+        if dtype is not None and dtype not in DTYPES:
+            raise _usage("dtype", " or ".join(DTYPES), dtype)
+        if device != "cpu" and not device.startswith("cuda"):
+            raise _usage("device", "cpu or cuda", device)
+        model = load_decoder(
+            path, dtype=None if dtype is None else DTYPES[dtype], device=torch.device(device)
+        )
+        is_gguf = path.suffix == ".gguf"
+        text = _read_text(path, is_gguf=is_gguf) if with_text or is_gguf else None
+        if is_gguf:
+            eos = text.eos_id if text is not None else None
+            endings = frozenset() if eos is None else frozenset({eos})
+        else:
+            endings = config_endings(path)
+        return cls(model, text if with_text else None, endings, start)
+
+    def stream(
+        self,
+        prompt_ids: list[int],
+        *,
+        stopping: Stopping,
+        sampling: Sampling | None = None,
+        trace: Trace | None = None,
+    ) -> Decoding:
+        """A request to iterate over; each piece is what one step added.
+
+        Raises:
+            RefusedInput: the prompt is empty, too long or not of this vocabulary.
+            UsageError: stop strings without a tokenizer to find them with.
+        """
+        if stopping.strings and self.text is None:
+            raise _usage("stop strings", "a tokenizer, to see them", "token ids alone")
+        return Decoding(
+            self.target,
+            self.start_proposer(),
+            prompt_ids,
+            sampling=Sampling() if sampling is None else sampling,
+            stopping=stopping,
+            decode=None if self.text is None else self.text.decode,
+            trace=trace,
+        )
+
+    def generate(
+        self,
+        prompt_ids: list[int],
+        *,
+        stopping: Stopping,
+        sampling: Sampling | None = None,
+        trace: Trace | None = None,
+    ) -> Generation:
+        """The whole request at once.
+
+        Raises:
+            RefusedInput, UsageError: as ``stream``; also where the model's output is no number.
+        """
+        decoding = self.stream(prompt_ids, stopping=stopping, sampling=sampling, trace=trace)
+        for _ in decoding:
+            continue
+        return decoding.generation
+
+
+def _read_text(path: Path, *, is_gguf: bool) -> TextCodec:
+    return read_gguf_text_codec(path) if is_gguf else read_text_codec(path)
+
+
+def _usage(subject: str, expected: str, found: str) -> UsageError:
+    return UsageError(
+        subject,
+        expected=expected,
+        found=found,
+        where="loading an engine",
+        means="it cannot run like that",
+        next_step="draftproof generate --help",
+    )
