@@ -50,7 +50,7 @@ def layer_kinds(read: Reader, count: Sourced[int], known: ClassDefaults | None) 
         each = tuple(Sourced(kind, read.item("layer_types", i)) for i, kind in enumerate(types.value))
         return Kinds(each, is_listed=True, source=types.source)
     if read.says("layer_types"):
-        mistyped = tuple(Sourced[str](None, types.source) for _ in range(_reasonable(count)))
+        mistyped: tuple[Sourced[str], ...] = (Sourced(None, types.source),) * _reasonable(count)
         return Kinds(mistyped, is_listed=True, source=types.source)
     if not _reasonable(count):
         why = (
