@@ -11,10 +11,13 @@ from draftproof import __version__
 from draftproof.cli.check import check
 from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
+from draftproof.cli.expect import expect
 from draftproof.cli.explain import explain
 from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
+from draftproof.cli.history import history
 from draftproof.cli.render import emit_error, emit_json, line
+from draftproof.cli.rollback import rollback
 from draftproof.cli.views import views
 from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
@@ -53,11 +56,14 @@ def root(
 
 
 app.command()(check)
+app.command()(convert)
 app.command()(diff)
+app.command()(expect)
 app.command()(explain)
 app.command()(facts)
 app.command()(generate)
-app.command()(convert)
+app.command()(history)
+app.command()(rollback)
 app.command()(views)
 app.command()(write)
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from draftproof.deploy.receipt import OldDigest, Receipt
     from draftproof.deploy.rehearse import Rehearsal
 
-__all__ = ["emit_receipt", "write"]
+__all__ = ["emit_receipt", "emit_rehearsal", "write"]
 
 
 def write(
@@ -53,7 +53,7 @@ def write(
     )
     host = host_for(place)
     if dry_run:
-        return _emit_rehearsal(rehearse(host, order), as_json=as_json)
+        return emit_rehearsal(rehearse(host, order), as_json=as_json)
     return emit_receipt(verified_write(host, order, ledger_at(ledger)), as_json=as_json)
 
 
@@ -80,7 +80,8 @@ def _claim(receipt: "Receipt") -> str:
     return CLAIMS[receipt.level]
 
 
-def _emit_rehearsal(rehearsal: "Rehearsal", *, as_json: bool) -> int:
+def emit_rehearsal(rehearsal: "Rehearsal", *, as_json: bool) -> int:
+    """Show what a write would do."""
     if as_json:
         emit_json(rehearsal.as_dict())
         return 0

@@ -7,7 +7,17 @@ from types import MappingProxyType
 from draftproof.config.raw import JsonValue
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.kind import Kind
-from draftproof.findings.kinds import attention, config, drift, json, pairs, parsed, tokenizers, weights
+from draftproof.findings.kinds import (
+    attention,
+    config,
+    drift,
+    json,
+    pairs,
+    parsed,
+    tokenizers,
+    weights,
+    writes,
+)
 from draftproof.findings.place import Place
 from draftproof.names import Layer
 
@@ -25,6 +35,7 @@ CATALOGUE: Mapping[str, Kind] = MappingProxyType(
             tokenizers.KINDS,
             weights.KINDS,
             parsed.KINDS,
+            writes.KINDS,
         )
         for kind in kinds
     }

@@ -40,10 +40,12 @@ class Finding:
 
     pointer: str | None = None
     line: int | None = None
+    cause: str | None = None
+    """For a file that is not as it was written or announced: how it came to be so, e.g. ``cut_at``."""
 
     def as_dict(self) -> dict[str, JsonValue]:
         """The finding for ``--json``."""
-        return {
+        document: dict[str, JsonValue] = {
             "id": self.id,
             "severity": self.severity.value,
             "layer": self.layer.value,
@@ -56,6 +58,9 @@ class Finding:
             "pointer": self.pointer,
             "line": self.line,
         }
+        if self.cause is not None:
+            document["cause"] = self.cause
+        return document
 
 
 @dataclass(frozen=True, slots=True)

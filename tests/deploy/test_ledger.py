@@ -1,0 +1,154 @@
+"""deploy.ledger: appended to only, chained, torn ends told from damage, nothing secret in it."""
+
+import json
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from draftproof.deploy.ledger import Ledger, LedgerDamaged, LedgerUnusable, parse_ledger
+from draftproof.deploy.objects import ObjectsDamaged
+
+
+@pytest.fixture
+def filled(ledger: Ledger) -> Ledger:
+    """A ledger of four entries."""
+    for number in range(4):
+        ledger.append("seen", {"host": "", "path": "/x", "of": number})
+    return ledger
+
+
+def file_of(ledger: Ledger) -> Path:
+    """The ledger's text."""
+    return ledger.directory / "ledger.jsonl"
+
+
+def test_entries_come_back_in_order(filled: Ledger) -> None:
+    """What was appended is read, numbered from 1."""
+    entries = filled.read().entries
+    assert [entry.seq for entry in entries] == [1, 2, 3, 4]
+    assert [entry.facts["of"] for entry in entries] == [0, 1, 2, 3]
+
+
+def test_absent_ledger_is_empty(ledger: Ledger) -> None:
+    """Reading makes nothing."""
+    assert ledger.read().entries == ()
+    assert not ledger.directory.exists()
+
+
+def test_every_cut_inside_the_last_line_is_torn_and_never_damage(filled: Ledger) -> None:
+    """A crash may leave any part of the line being appended; the acknowledged ones stand."""
+    data = file_of(filled).read_bytes()
+    last = data.rstrip(b"\n").rfind(b"\n") + 1
+    for cut in range(last + 1, len(data)):
+        text = parse_ledger(data[:cut], "test")
+        assert len(text.entries) == 3
+        assert text.torn == data[last:cut]
+    assert len(data) - last > 100
+
+
+def test_append_after_a_torn_line_keeps_its_bytes(filled: Ledger) -> None:
+    """The unfinished line is set aside under its digest, and the chain goes on."""
+    with file_of(filled).open("ab") as stream:
+        stream.write(b'{"seq": 5, "pr')
+    entry = filled.append("seen", {"host": "", "path": "/x", "of": 9})
+    assert entry.seq == 5
+    assert filled.read().torn == b""
+    kept = [path.read_bytes() for path in filled.objects.directory.rglob("*") if path.is_file()]
+    assert kept == [b'{"seq": 5, "pr']
+
+
+def changed_value(data: bytes) -> bytes:
+    """One digit of an old entry."""
+    return data.replace(b'"of": 1', b'"of": 7')
+
+
+def line_removed(data: bytes) -> bytes:
+    """An entry taken out of the middle."""
+    lines = data.splitlines(keepends=True)
+    return b"".join(lines[:1] + lines[2:])
+
+
+def lines_swapped(data: bytes) -> bytes:
+    """Two entries exchanged."""
+    lines = data.splitlines(keepends=True)
+    return b"".join([lines[0], lines[2], lines[1], lines[3]])
+
+
+def last_line_removed(data: bytes) -> bytes:
+    """The latest acknowledged entry cut off at a line's end: only ``head`` remembers it."""
+    return b"".join(data.splitlines(keepends=True)[:-1])
+
+
+def zeroed(data: bytes) -> bytes:
+    """A page of zeros in the middle."""
+    return data[:150] + b"\0" * 60 + data[210:]
+
+
+@pytest.mark.parametrize("damage", [changed_value, line_removed, lines_swapped, last_line_removed, zeroed])
+def test_damage_is_refused_and_nothing_added(filled: Ledger, damage: Callable[[bytes], bytes]) -> None:
+    """A chain that does not fit is never read from and never appended to."""
+    path = file_of(filled)
+    spoiled = damage(path.read_bytes())
+    path.write_bytes(spoiled)
+    with pytest.raises(LedgerDamaged):
+        filled.read()
+    with pytest.raises(LedgerDamaged):
+        filled.append("seen", {})
+    assert path.read_bytes() == spoiled
+
+
+def test_killed_appender_leaves_a_readable_ledger(ledger: Ledger) -> None:
+    """SIGKILL at many moments of a stream of appends: every acknowledged entry is there, none is damaged."""
+    program = (
+        "import sys;from pathlib import Path;from draftproof.deploy.ledger import Ledger\n"
+        "b=Ledger(Path(sys.argv[1]))\n"
+        "while True: print(b.append('seen',{'pad':'x'*3000}).seq,flush=True)\n"
+    )
+    for _ in range(4):
+        with subprocess.Popen(
+            [sys.executable, "-c", program, str(ledger.directory)], stdout=subprocess.PIPE
+        ) as child:
+            assert child.stdout is not None
+            acknowledged = [int(child.stdout.readline()) for _ in range(5)]
+            child.kill()
+            acknowledged += [int(line) for line in child.stdout.read().split(b"\n") if line]
+        assert len(ledger.read().entries) >= acknowledged[-1]
+
+
+def test_secrets_are_masked_by_their_keys(ledger: Ledger) -> None:
+    """A credential under a telling key never reaches the file; ids and counts of tokens do."""
+    ledger.append("seen", {"env": {"HF_TOKEN": "hf_x", "mask_token": "<m>"}, "list": [{"api_key": "k_y"}]})
+    text = file_of(ledger).read_text()
+    assert "hf_x" not in text
+    assert "k_y" not in text
+    assert json.loads(text)["facts"]["env"]["mask_token"].startswith("<m")
+
+
+def test_files_are_the_owners_only(filled: Ledger) -> None:
+    """0600 and 0700, whatever the umask."""
+    filled.objects.keep(b"pre-image")
+    for path in [filled.directory, *filled.directory.rglob("*")]:
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
+
+
+def test_changed_object_is_refused(ledger: Ledger) -> None:
+    """Kept bytes are checked against their name each time."""
+    digest = ledger.objects.keep(b"pre-image")
+    path = next(path for path in ledger.objects.directory.rglob(digest))
+    path.write_bytes(b"other")
+    with pytest.raises(ObjectsDamaged):
+        ledger.objects.fetch(digest)
+    ledger.objects.keep(b"pre-image")
+    assert ledger.objects.fetch(digest) == b"pre-image"
+
+
+def test_unusable_directory_is_named(tmp_path: Path) -> None:
+    """A ledger below a file cannot be; the error says so and has exit status 3."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(LedgerUnusable) as caught:
+        Ledger(tmp_path / "file" / "ledger").append("seen", {})
+    assert caught.value.exit_code == 3
