@@ -82,7 +82,7 @@ def test_an_unknown_id_is_usage_and_names_the_nearest() -> None:
     """A slip of the pen is answered with what was probably meant."""
     with pytest.raises(UsageError, match="mask-names-token"):
         kind_of("mask-name-token")
-    assert nearest("completely-else") == []
+    assert nearest("qqq") == []
 
 
 def test_the_reference_page_is_the_catalogue() -> None:

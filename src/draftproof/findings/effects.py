@@ -25,11 +25,9 @@ class Effect:
 EFFECTS: Mapping[str, Effect] = {
     "tap-off-by-one": Effect("AL 3 to 5 % lower (MT-Bench 4.13 -> 3.97)", "vllm-project/vllm#40727"),
     "window-dropped": Effect(
-        "none below the window; AL 3.27 instead of 4.57 at 6K tokens, 4.49 instead of 7.76 at 16K",
-        "Luce-Org/lucebox#129",
-    ),
-    "window-dropped-points": Effect(
-        "up to 17.4 points of acceptance past the window", "ikawrakow/ik_llama.cpp#2021"
+        "none below the window; AL 3.27 instead of 4.57 at 6K tokens, 4.49 instead of 7.76 at 16K; up to "
+        "17.4 points of acceptance past the window",
+        "Luce-Org/lucebox#129, ikawrakow/ik_llama.cpp#2021",
     ),
     "draft-window-ignored": Effect(
         "AL 2.295 at 2K tokens falls to 1.09 at 16K without the window", "vllm-project/speculators#684"
@@ -49,10 +47,9 @@ EFFECTS: Mapping[str, Effect] = {
     "rope-layout": Effect("0.30 % accepted, AL 1.012", "NVIDIA/TensorRT-LLM#19036"),
     "rope-mismatch": Effect("AL 1.2 to 2.3 with partial rotary unread", "vllm-project/speculators#613"),
     "positions-short": Effect(
-        "extremely low AL until 2048 was raised to the target's 40960", "sgl-project/SpecForge#249"
-    ),
-    "positions-assert": Effect(
-        "device assert when compiled; eager mode reads past the table unnoticed", "vllm-project/vllm#48894"
+        "extremely low AL until 2048 was raised to the target's 40960; a device assert when compiled, while "
+        "eager mode reads past the table unnoticed",
+        "sgl-project/SpecForge#249, vllm-project/vllm#48894",
     ),
     "block-trained-wider": Effect(
         "trained 16 run 8: AL 5.09 against 5.21; trained 8 run 16: 5.02", "arXiv:2602.06036 table 8"

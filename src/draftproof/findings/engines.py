@@ -82,6 +82,8 @@ class BlindSpot:
     """The code that does not read them."""
 
     source: str
+    effect: str
+    """Published cost, a key of ``findings.effects``."""
 
 
 _EAGLE = frozenset({Method.EAGLE3, Method.PEAGLE})
@@ -105,6 +107,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
             "architectures and eagle_aux_hidden_state_layer_ids and nothing else"
         ),
         "vLLM configs/speculators/algos.py at cfb173ab; mended by vllm-project/vllm#38111",
+        "norm-flag-unread",
     ),
     BlindSpot(
         Versions("vllm", None, None),
@@ -114,6 +117,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         ("input_norm.weight",),
         "the EAGLE-3 model, which reads norm_before_fc at the top level only",
         "mended by vllm-project/vllm#42143",
+        "norm-flag-unread",
     ),
     BlindSpot(
         Versions("vllm", None, None),
@@ -123,6 +127,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         ("fc_norm.*.weight",),
         "update_eagle3, whose list of copied fields has neither",
         "vLLM configs/speculators/algos.py at cfb173ab; mended by vllm-project/vllm#46488",
+        "norm-flag-unread",
     ),
     BlindSpot(
         Versions("vllm", None, None),
@@ -132,6 +137,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         "the drafter's attention, which takes its window from the verifier's cache config",
         "vllm-project/speculators#684",
+        "draft-window-ignored",
     ),
     BlindSpot(
         Versions("vllm", (0, 20, 1), (0, 25)),
@@ -141,6 +147,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         _NO_WINDOW_CODE,
         _VLLM_SOURCE,
+        "window-dropped",
     ),
     BlindSpot(
         Versions("vllm", (0, 20, 1), (0, 25)),
@@ -150,6 +157,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         _NO_WINDOW_CODE,
         _VLLM_SOURCE,
+        "window-dropped",
     ),
     BlindSpot(
         Versions("vllm", (0, 20, 1), (0, 26)),
@@ -159,6 +167,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         "update_dflash, which does not copy it",
         "vLLM 0.20.1 and 0.26.0 configs/speculators/algos.py; #47745",
+        "causality-flattened",
     ),
     BlindSpot(
         Versions("sglang", (0, 5, 11), (0, 5, 14)),
@@ -168,6 +177,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         "models/dflash.py, which runs every layer ENCODER_ONLY",
         "SGLang 0.5.11 models/dflash.py; windows by sgl-project/sglang#27469",
+        "window-dropped",
     ),
     BlindSpot(
         Versions("sglang", (0, 5, 11), (0, 5, 17)),
@@ -177,6 +187,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         "models/dflash.py, which fixes causality per layer kind",
         "SGLang 0.5.11 to 0.5.17 models/dflash.py",
+        "causality-flattened",
     ),
     BlindSpot(
         Versions("sglang", (0, 5, 11), (0, 5, 12)),
@@ -186,6 +197,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         (),
         "speculative/dflash_utils.py, which reads it from dflash_config only and adds a token of its own",
         "SGLang 0.5.11 speculative/dflash_utils.py",
+        "mask-fallback",
     ),
 )
 

@@ -6,7 +6,7 @@ A family is recognised by the rows of its embedding, where that number belongs t
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-__all__ = ["FAMILIES", "Family", "NamedToken", "family_of"]
+__all__ = ["BYTE_IDS", "FAMILIES", "Family", "NamedToken", "family_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Family:
     """Ids at or above it are rows that no text produces; None where it is not published."""
 
     mask_ids: tuple[int, ...]
-    """Mask tokens of published block drafters, by revision."""
+    """Mask tokens of published block drafters, by revision; empty where none is published."""
 
     mask_source: str
     named: Mapping[int, NamedToken]
@@ -104,6 +104,14 @@ FAMILIES: tuple[Family, ...] = (
         named=_qwen35_named(),
     ),
     Family(
+        name="Llama 3",
+        embedding_rows=128256,
+        tokenizer_length=128256,
+        mask_ids=(),
+        mask_source="no block drafter is published for it",
+        named={},
+    ),
+    Family(
         name="gpt-oss",
         embedding_rows=201088,
         tokenizer_length=None,
@@ -115,6 +123,13 @@ FAMILIES: tuple[Family, ...] = (
         },
     ),
 )
+
+
+BYTE_IDS = range(256)
+"""The ids of single bytes in every family above: byte-level BPE numbers the bytes first.
+
+Source: GPT-2's encoder.json order, kept by the Qwen, Llama 3 and gpt-oss vocabularies.
+"""
 
 
 def family_of(embedding_rows: int) -> Family | None:

@@ -120,7 +120,7 @@ def _ask_mask_identity(evidence: Evidence) -> Answers:
     family = family_of(rows) if rows is not None else None
     if mask.value is None or rows is None or not 0 <= mask.value < rows:
         return
-    if family and mask.value not in family.mask_ids:
+    if family and family.mask_ids and mask.value not in family.mask_ids:
         yield _not_published(evidence, drafter, family)
     if family and mask.value in family.mask_ids:
         return
@@ -171,7 +171,9 @@ def _ask_mask_name(evidence: Evidence) -> Answers:
         yield found(
             "mask-names-token",
             "mask_token_id",
-            expected=" or ".join(map(str, family.mask_ids)) if family else "a row kept for the mask",
+            expected=" or ".join(map(str, family.mask_ids))
+            if family and family.mask_ids
+            else "a row kept for the mask",
             found=f"{mask.value}, which is {text!r}",
             at=place,
             detail=f"named by {tokenizer.path}",

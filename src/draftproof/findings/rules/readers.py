@@ -9,6 +9,7 @@ from fnmatch import fnmatchcase
 
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.findings.catalogue import found
+from draftproof.findings.effects import EFFECTS
 from draftproof.findings.engines import BLIND_SPOTS, BlindSpot, Verdict
 from draftproof.findings.evidence import Evidence, NotApplicable
 from draftproof.findings.fields import says
@@ -58,7 +59,10 @@ def _ask_fields(evidence: Evidence) -> Answers:
                     expected=f"a reader in {evidence.engine or spot.versions.engine}",
                     found=raw.at(pointer),
                     at=at_pointer(raw, pointer),
-                    detail=f"{pointer} has no reader in {spot.where} ({spot.source}); {spot.versions}",
+                    detail=(
+                        f"{pointer} has no reader in {spot.where} ({spot.source}); {spot.versions}; "
+                        f"{EFFECTS[spot.effect].sentence()}"
+                    ),
                     severity=Severity.ERROR if is_known else Severity.WARNING,
                     layer=Layer.EFFECTIVE if is_known else Layer.BYTES,
                 )

@@ -1,0 +1,198 @@
+"""``draftproof check`` as a user calls it: its JSON contract, its exit codes, its text."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftproof.cli.main import main
+from draftproof.config.diff import diff
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+CLEAN = CONFIGS / "zlab-qwen3.6-27b-dflash.json"
+STALE = CONFIGS / "casestudy-qwen3.6-27b-dflash-STALE-reconstructed.json"
+TARGET = CONFIGS / "qwen3.6-27b-target.json"
+FIVE = {
+    "/layer_types": 29,
+    "/sliding_window": 45,
+    "/dflash_config/mask_token_id": 13,
+    "/dflash_config/target_layer_ids": 14,
+    "/bos_token_id": 11,
+}
+Capture = pytest.CaptureFixture[str]
+
+
+def run(capsys: Capture, *argv: str | Path) -> tuple[int, dict[str, Any]]:
+    """The exit status and the one JSON object of standard output."""
+    code = main(["check", *map(str, argv), "--json"])
+    output = capsys.readouterr()
+    assert output.err == ""
+    document: dict[str, Any] = json.loads(output.out)
+    return code, document
+
+
+def test_the_keys_are_the_contract(capsys: Capture) -> None:
+    """schema, subject, findings, not_looked and facts, and nothing else; each finding has its nine parts."""
+    code, document = run(capsys, STALE, "--intent", CLEAN, "--target", TARGET)
+    assert code == 1
+    assert list(document) == ["schema", "subject", "findings", "not_looked", "facts"]
+    assert document["schema"] == "draftproof.check/1"
+    assert document["subject"] == str(STALE)
+    parts = {"id", "severity", "layer", "subject", "expected", "found", "where", "means", "next"}
+    for finding in document["findings"]:
+        assert parts <= finding.keys()
+        assert finding["severity"] in {"error", "warning", "note"}
+    for entry in document["not_looked"]:
+        assert entry.keys() == {"check", "reason"}
+    assert document["facts"].keys() == {"drafter", "target"}
+    assert document["facts"]["drafter"]["schema"] == "draftproof.facts/1"
+    assert document["facts"]["target"]["role"] == "target"
+
+
+def test_the_case_study_names_the_five_fields(capsys: Capture) -> None:
+    """The stale file against its intent: exactly five fields, with pointer and line, at the bytes."""
+    code, document = run(capsys, STALE, "--intent", CLEAN)
+    drifted = {f["pointer"]: f["line"] for f in document["findings"] if f["id"] == "intent-drift"}
+    assert (code, drifted) == (1, FIVE)
+    assert {f["pointer"] for f in document["findings"]} == FIVE.keys()
+    assert {f["layer"] for f in document["findings"]} == {"BYTES"}
+    severities = {f["pointer"]: f["severity"] for f in document["findings"] if f["id"] == "intent-drift"}
+    assert severities.pop("/bos_token_id") == "warning"
+    assert severities["/sliding_window"] == "error"
+
+
+def test_a_clean_pair_exits_0(capsys: Capture) -> None:
+    """The published drafter beside its target holds."""
+    code, document = run(capsys, CLEAN, "--target", TARGET, "--intent", CLEAN)
+    assert (code, document["findings"]) == (0, [])
+
+
+def test_a_missing_subject_is_3_and_one_object(capsys: Capture, tmp_path: Path) -> None:
+    """A path that is not there could not be looked at: nothing found, the reason told, exit 3."""
+    code, document = run(capsys, tmp_path / "nothing")
+    assert code == 3
+    assert document["findings"] == []
+    assert document["error"]["id"] == "could-not-look"
+    assert any("No such file" in entry["reason"] for entry in document["not_looked"])
+
+
+def test_a_directory_without_a_config_is_3(capsys: Capture, tmp_path: Path) -> None:
+    """A directory that holds no config.json is not "fine"."""
+    code, document = run(capsys, tmp_path)
+    assert (code, document["findings"]) == (3, [])
+
+
+@pytest.mark.parametrize("option", ["--target", "--intent", "--tokenizer"])
+def test_a_missing_input_named_by_an_option_is_3(capsys: Capture, tmp_path: Path, option: str) -> None:
+    """What an option names must be readable; what is merely absent changes nothing."""
+    code, document = run(capsys, CLEAN, option, tmp_path / "nothing")
+    assert (code, document["findings"]) == (3, [])
+
+
+def test_findings_beat_could_not_look(capsys: Capture, tmp_path: Path) -> None:
+    """1 beats 3."""
+    code, _ = run(capsys, STALE, "--target", tmp_path / "nothing")
+    assert code == 1
+
+
+def test_refused_json_is_an_error_at_the_bytes(capsys: Capture, tmp_path: Path) -> None:
+    """A file that we refuse is a BYTES error with exit 1; the rules that could not run say so."""
+    (tmp_path / "config.json").write_text(CLEAN.read_text("utf-8") + "EOF\n", "utf-8")
+    code, document = run(capsys, tmp_path)
+    assert code == 1
+    assert {(f["severity"], f["layer"]) for f in document["findings"]} == {("error", "BYTES")}
+    assert any("not one strict JSON object" in entry["reason"] for entry in document["not_looked"])
+
+
+def test_a_refused_intent_is_1_and_a_refused_target_too(capsys: Capture, tmp_path: Path) -> None:
+    """JSON that we refuse is a finding wherever it stands; a note about it would be silence."""
+    bad = tmp_path / "bad.json"
+    bad.write_text('{"a": 1,}', "utf-8")
+    code, document = run(capsys, CLEAN, "--intent", bad)
+    assert (code, [f["id"] for f in document["findings"]]) == (1, ["intent-refused"])
+    code, document = run(capsys, CLEAN, "--target", bad)
+    assert (code, [f["id"] for f in document["findings"]]) == (1, ["json-trailing-comma"])
+
+
+def test_a_byte_order_mark_is_named_with_and_without_intent(capsys: Capture, tmp_path: Path) -> None:
+    """A BOM refuses the file, and against the intended file it is what differs."""
+    (tmp_path / "config.json").write_bytes(b"\xef\xbb\xbf" + CLEAN.read_bytes())
+    _, alone = run(capsys, tmp_path)
+    _, beside = run(capsys, tmp_path, "--intent", CLEAN)
+    assert [f["id"] for f in alone["findings"]] == ["json-utf8-bom"]
+    assert {f["id"] for f in beside["findings"]} == {"json-utf8-bom", "intent-line-endings"}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ('"sliding_window": 2048,', '"sliding_window": "2048",', "another JSON type"),
+        ('"sliding_window": 2048,', '"sliding_window": 2048.0,', "another JSON type"),
+        ('"sliding_window": 2048,', '"sliding_window": null,', "a written null is a value"),
+        ('  "sliding_window": 2048,\n', "", "absent on disk"),
+        ('"sliding_window": 2048,', '"sliding_window": 1024,', "another value"),
+    ],
+)
+def test_drift_tells_null_absent_and_type_apart(
+    capsys: Capture, tmp_path: Path, old: str, new: str, words: str
+) -> None:
+    """Absent, null and another type are three different things, and said so."""
+    (tmp_path / "config.json").write_text(CLEAN.read_text("utf-8").replace(old, new), "utf-8")
+    code, document = run(capsys, tmp_path, "--intent", CLEAN)
+    drift = [f for f in document["findings"] if f["id"] == "intent-drift"]
+    assert code == 1
+    assert [f["pointer"] for f in drift] == ["/sliding_window"]
+    assert words in drift[0]["means"]
+
+
+def test_an_ordinary_model_beside_a_target_is_a_draft_model(capsys: Capture, tmp_path: Path) -> None:
+    """A subject that is a causal language model is held against the target's vocabulary."""
+    shutil.copy(CONFIGS / "qwen3.5-0.8b-target.json", tmp_path / "config.json")
+    code, document = run(capsys, tmp_path, "--target", TARGET)
+    assert code == 0
+    text = (
+        (tmp_path / "config.json").read_text("utf-8").replace('"vocab_size": 248320', '"vocab_size": 32000')
+    )
+    (tmp_path / "config.json").write_text(text, "utf-8")
+    code, document = run(capsys, tmp_path, "--target", TARGET)
+    assert (code, [f["id"] for f in document["findings"]]) == (1, ["vocabulary-mismatch"])
+    assert document["facts"]["drafter"] is not None
+
+
+def test_a_wrong_engine_is_usage(capsys: Capture) -> None:
+    """An engine that cannot be understood is a wrong call, and with --json still one object."""
+    code = main(["check", str(CLEAN), "--engine", "vllm", "--json"])
+    assert code == 2
+    assert json.loads(capsys.readouterr().out)["error"]["id"] == "usage"
+
+
+def test_a_named_engine_may_answer_at_effective(capsys: Capture) -> None:
+    """Only with an engine named does a finding stand above the bytes."""
+    _, named = run(capsys, CLEAN, "--engine", "vllm@0.20.1")
+    _, silent = run(capsys, CLEAN)
+    assert {f["layer"] for f in named["findings"]} == {"EFFECTIVE"}
+    assert silent["findings"] == []
+
+
+def test_the_text_says_the_same(capsys: Capture) -> None:
+    """Text names every finding with its five lines, and ends with the verdict."""
+    code = main(["check", str(STALE), "--intent", str(CLEAN)])
+    output = capsys.readouterr().out
+    assert code == 1
+    assert output.startswith("BYTES\n")
+    assert output.count("error intent-drift") == 4
+    assert "  where  " in output
+    assert "not looked at: " in output
+    assert output.rstrip().splitlines()[-1].startswith(f"{STALE.name}: does not hold; 4 errors, ")
+
+
+def test_foreign_text_cannot_drive_the_terminal(capsys: Capture, tmp_path: Path) -> None:
+    """An escape sequence inside a config is shown as its escape."""
+    value = json.loads(CLEAN.read_text("utf-8"))
+    value["architectures"] = ["DFlash\x1b[2JDraftModel"]
+    assert diff(value, json.loads(CLEAN.read_text("utf-8")))
+    (tmp_path / "config.json").write_text(json.dumps(value), "utf-8")
+    main(["check", str(tmp_path), "--intent", str(CLEAN)])
+    assert "\x1b" not in capsys.readouterr().out
