@@ -112,22 +112,26 @@ def _kv_heads(read: Reader, holes: Holes, heads: Sourced[int]) -> Sourced[int]:
 
 
 def _head_dim(read: Reader, holes: Holes, hidden: Sourced[int], heads: Sourced[int]) -> Sourced[int]:
-    said = read.integer("head_dim")
-    if said.value is not None or (read.has("head_dim") and not read.is_null("head_dim")):
+    said, pointer = read.integer("head_dim"), read.pointer("head_dim")
+    if read.says("head_dim"):
         return said
-    if hidden.value is None or not heads.value:
-        return unknown(f"no {read.pointer('head_dim')}, and hidden_size / num_attention_heads is not known")
-    quotient, known = hidden.value // heads.value, holes.known
-    if known is None or known.head_dim_is_quotient or read.is_null("head_dim"):
-        return derived(quotient, "hidden_size / num_attention_heads, the rule of classes without a head_dim")
-    filler = known.values["head_dim"]
-    if isinstance(filler, int) and not holes.disputes_head_dim:
+    quotient: Sourced[int] = unknown(f"no {pointer}, and hidden_size / num_attention_heads is not known")
+    if hidden.value is not None and heads.value:
+        rule = "hidden_size / num_attention_heads, the rule of classes without a head_dim"
+        quotient = derived(hidden.value // heads.value, rule)
+    known = holes.known
+    if known is None or known.head_dim_is_quotient or said.is_written:
+        return quotient
+    filler = known.values.get("head_dim")
+    if not isinstance(filler, int):
+        return unknown(f"no {pointer}, and what {known.library} fills in is not known here")
+    if not holes.disputes_head_dim:
         return default(filler, known.library)
-    if quotient == filler:
-        return derived(quotient, f"hidden_size / num_attention_heads; {known.library} fills in the same")
+    if quotient.value == filler:
+        return derived(filler, f"hidden_size / num_attention_heads; {known.library} fills in the same")
     return unknown(
-        f"no {read.pointer('head_dim')}; {known.library} fills in {filler}, vLLM 0.33 takes "
-        f"hidden_size / num_attention_heads = {quotient}"
+        f"no {pointer}; {known.library} fills in {filler}, vLLM 0.33 takes "
+        f"hidden_size / num_attention_heads = {quotient.value}"
     )
 
 
