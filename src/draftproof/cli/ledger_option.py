@@ -6,9 +6,10 @@ from pathlib import Path
 
 from draftproof.deploy.ledger import Ledger
 from draftproof.deploy.place import Place, parse_place
-from draftproof.errors import CouldNotLook, UsageError
+from draftproof.errors import CouldNotLook
 from draftproof.host.local import LocalHost
 from draftproof.host.protocol import Host
+from draftproof.host.ssh import SshHost
 
 __all__ = ["host_for", "ledger_at", "place_at", "read_source"]
 
@@ -31,14 +32,7 @@ def place_at(text: str) -> Place:
 def host_for(place: Place) -> Host:
     """The machine that ``place`` is on."""
     if place.host:
-        raise UsageError(
-            place.host,
-            expected="a path on this machine",
-            found=str(place),
-            where="command line",
-            means="nothing was done",
-            next_step="run draftproof on that machine",
-        )
+        return SshHost(place.host)
     return LocalHost(sys.executable)
 
 

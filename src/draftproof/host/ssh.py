@@ -1,0 +1,143 @@
+"""Another machine as a Host, through the system's OpenSSH client: the user's configuration, keys and policy.
+
+Every run is a connection of its own: no multiplexing, whose master may outlive the link it stands for. Host
+keys must be known; nothing is ever asked, and the exit code is never evidence.
+Source: ssh_config(5) of OpenSSH for the options; ssh(1) exits 255 for its own failures.
+"""
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from draftproof.errors import CouldNotLook
+from draftproof.host.protocol import Answer, CommandResult, HostUnreachable
+from draftproof.host.talk import talk
+from draftproof.printable import printable
+
+__all__ = ["HostKeyChanged", "HostKeyUnknown", "LoginRefused", "NoPython", "SshHost"]
+
+_OPTIONS = (
+    "-T",
+    *("-o", "BatchMode=yes"),
+    *("-o", "StrictHostKeyChecking=yes"),
+    *("-o", "ControlMaster=no"),
+    *("-o", "ControlPath=none"),
+    *("-o", "ServerAliveInterval=5"),
+    *("-o", "ServerAliveCountMax=3"),
+    *("-o", "ConnectTimeout=15"),
+    *("-o", "ForwardAgent=no"),
+    *("-o", "ForwardX11=no"),
+    *("-o", "PermitLocalCommand=no"),
+    *("-o", "ClearAllForwardings=yes"),
+    *("-o", "LogLevel=ERROR"),
+)
+_SSH_FAILED = 255
+_NOT_FOUND = (126, 127)
+
+
+class HostKeyUnknown(HostUnreachable):
+    """The machine's key was never accepted by this user."""
+
+    id = "host-key-unknown"
+
+
+class HostKeyChanged(HostUnreachable):
+    """The machine shows another key than the one on record."""
+
+    id = "host-key-changed"
+
+
+class LoginRefused(HostUnreachable):
+    """The machine does not let this user in without being asked."""
+
+    id = "host-login-refused"
+
+
+class NoPython(HostUnreachable):
+    """The machine was reached and has no such interpreter."""
+
+    id = "host-no-python"
+
+
+@dataclass(frozen=True, slots=True)
+class SshHost:
+    """A machine reached by ``ssh name``."""
+
+    name: str
+    """As the user's ssh configuration knows it: ``gpu7``, ``user@gpu7``."""
+
+    python: str = "python3"
+    """The interpreter there, any from 3.8 on."""
+
+    extra: tuple[str, ...] = ()
+    """Further client options before the fixed ones, e.g. ``("-F", "config")``; they cannot weaken those."""
+
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", answer: Answer | None = None, timeout_s: float
+    ) -> CommandResult:
+        """Run ``argv`` there over a new connection; no shell is left between sshd and the program.
+
+        Raises:
+            HostUnreachable: there is no ssh client here.
+        """
+        command = "exec " + " ".join(shlex.quote(word) for word in argv)
+        # The first value of an ssh option wins, so the fixed ones stand before the user's configuration file
+        # and before what -F names; "--" keeps a name that begins with a dash from being an option.
+        call = ["ssh", *_OPTIONS, *self.extra, "--", self.name, command]
+        try:
+            return talk(call, stdin=stdin, answer=answer, timeout_s=timeout_s)
+        except OSError as error:
+            raise HostUnreachable(
+                self.name,
+                expected="an ssh client on this machine",
+                found=str(error),
+                where="this machine",
+                means="nothing was done",
+                next_step="install openssh-client",
+            ) from error
+
+    def failure(self, result: CommandResult) -> CouldNotLook:
+        """Why no reply came, told from what the ssh client wrote; the machine's own words are escaped."""
+        words = printable(result.stderr[-2000:].decode("utf-8", "backslashreplace").strip())
+        for kind, expected, pattern, next_step in _FAILURES:
+            if result.exit_code == _SSH_FAILED and re.search(pattern, words):
+                return self._failed(kind, expected, words.splitlines()[-1], next_step)
+        if result.exit_code in _NOT_FOUND:
+            return self._failed(
+                NoPython, f"the interpreter {self.python}", words, f"ssh {self.name} command -v {self.python}"
+            )
+        found = "no reply in time" if result.is_timed_out else f"exit {result.exit_code}: {words}"
+        return self._failed(HostUnreachable, "a framed reply", found, f"ssh {self.name} true")
+
+    def _failed(self, kind: type[HostUnreachable], expected: str, found: str, next_step: str) -> CouldNotLook:
+        return kind(
+            self.name,
+            expected=expected,
+            found=found,
+            where=f"ssh {self.name}",
+            means="the machine did not say what is there",
+            next_step=next_step.replace("HOST", self.name),
+        )
+
+
+_FAILURES: tuple[tuple[type[HostUnreachable], str, str, str], ...] = (
+    (
+        HostKeyChanged,
+        "the host key on record",
+        r"REMOTE HOST IDENTIFICATION HAS CHANGED|host key for .* has changed",
+        "find out why it changed; only then ssh-keygen -R HOST, and connect once by hand",
+    ),
+    (
+        HostKeyUnknown,
+        "a host key on record",
+        r"Host key verification failed|No .* host key is known for",
+        "connect once by hand and compare the fingerprint: ssh HOST",
+    ),
+    (
+        LoginRefused,
+        "a login without questions",
+        r"Permission denied \(",
+        "give the key to an agent, or name it in ~/.ssh/config",
+    ),
+)
