@@ -24,7 +24,7 @@ class _Row:
 
 
 def print_facts(parsed: Parsed, subject: str) -> None:
-    """Print every fact: what is known as a table, then what is not, gathered by reason."""
+    """Print every fact: what is known as a table, then what has no value, gathered by reason."""
     known = list(_folded([each for each in as_facts(parsed) if each.shape is Shape.VALUE]))
     rows = [_Row(each.name, shown(each.value), told_source(each.source)) for each in known if _is_known(each)]
     name_width = max((len(row.name) for row in rows), default=0)
@@ -33,7 +33,7 @@ def print_facts(parsed: Parsed, subject: str) -> None:
     for row in rows:
         line(f"  {row.name:<{name_width}}  {row.value:<{value_width}}  {row.source}".rstrip())
     for reason, names in _by_reason(known).items():
-        line(f"  not known: {', '.join(names)}", style="dim")
+        line(f"  no value: {', '.join(names)}", style="dim")
         line(f"    {reason}", style="dim")
     for problem in parsed.problems:
         what = f"expected {problem.expected}, found {problem.found}"
@@ -77,7 +77,7 @@ def _is_known(each: Fact) -> bool:
 
 
 def _by_reason(known: list[Fact]) -> dict[str, list[str]]:
-    """Names of what is not known, under the reason they share."""
+    """Names of what has no value, under the reason they share."""
     gathered: dict[str, list[str]] = {}
     for each in known:
         if isinstance(each.source, Unknown):

@@ -69,7 +69,7 @@ def _block(config: DrafterConfig, method: Method) -> dict[str, JsonValue]:
         inner["target_layer_ids"] = list_of(ids)
     elif config.taps.hidden_indexes.value is not None:
         written["eagle_aux_hidden_state_layer_ids"] = list_of(config.taps.hidden_indexes.value)
-    if config.sample_from_anchor.is_written and config.sample_from_anchor.value is not None:
+    if config.sample_from_anchor.value not in (None, method is Method.DSPARK):
         inner["sample_from_anchor"] = config.sample_from_anchor.value
     inner |= known(
         {
