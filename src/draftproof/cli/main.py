@@ -18,6 +18,7 @@ from draftproof.cli.generate import generate
 from draftproof.cli.history import history
 from draftproof.cli.render import emit_error, emit_json, line
 from draftproof.cli.rollback import rollback
+from draftproof.cli.selftest import selftest
 from draftproof.cli.views import views
 from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
@@ -56,15 +57,16 @@ def root(
 
 
 app.command()(check)
-app.command()(convert)
 app.command()(diff)
-app.command()(expect)
 app.command()(explain)
 app.command()(facts)
 app.command()(generate)
+app.command()(selftest)
+app.command()(convert)
+app.command()(views)
+app.command()(expect)
 app.command()(history)
 app.command()(rollback)
-app.command()(views)
 app.command()(write)
 
 
