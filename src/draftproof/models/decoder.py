@@ -218,15 +218,17 @@ class Decoder:
         check_capture(len(self._layers), capture)
         items = self._items(blocks, advance=advance)
         found: list[Forward] = []
+        begun: list[Session] = []
         try:
             for item in items:
                 item.session.begin(item.nodes.parents, advance=advance)
+                begun.append(item.session)
             rows = Rows(items, self._turns(items))
             found = self._run(blocks, rows, capture, num_logits, with_normed=with_normed)
         finally:
             if not found:  # something was raised on the way
-                for item in items:
-                    item.session.abandon()
+                for session in begun:
+                    session.abandon()
         if advance:
             for item in items:
                 item.session.finish()

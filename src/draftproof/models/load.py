@@ -9,8 +9,11 @@ from draftproof.config.raw import read_raw
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.models.build import build_decoder
 from draftproof.models.decoder import Decoder
-from draftproof.models.parameters import bill_of
+from draftproof.models.gguf_file import GgufFile, is_gguf
+from draftproof.models.gguf_shape import heads_are_paired, read_gguf_shape
+from draftproof.models.parameters import Bill, bill_of
 from draftproof.models.reading import read_shape
+from draftproof.models.shape import DecoderShape
 from draftproof.models.shards import ShardSource
 from draftproof.models.weights import TensorSource, allocate, fill
 
@@ -27,7 +30,7 @@ def load_decoder(
 
     Args:
         path: a directory with ``config.json`` and safetensors, or one GGUF file.
-        dtype: precision to run in; None for that of the checkpoint's embedding.
+        dtype: precision to run in; None for that of the checkpoint's embedding (float32 where quantised).
         device: None for the CPU.
 
     Raises:
@@ -36,12 +39,27 @@ def load_decoder(
         UsageError: the device is not there, or the dtype is none to run in.
     """
     device = _checked_device(device or torch.device("cpu"))
+    if is_gguf(path):
+        return _load_gguf(path, dtype, device)
     config = find_config(path)
     shape = read_shape(parse_config(read_raw(config)), str(config))
     source = ShardSource(path)
     prefix = prefix_of(source)
     dtype = _checked_dtype(dtype or source.dtype(f"{prefix}embed_tokens.weight"))
-    bill = bill_of(shape, prefix)
+    return _load(shape, bill_of(shape, prefix), source, dtype, device)
+
+
+def _load_gguf(path: Path, dtype: torch.dtype | None, device: torch.device) -> Decoder:
+    file = GgufFile(path)
+    shape = read_gguf_shape(file)
+    bill = bill_of(shape, prefix_of(file), heads_are_paired=heads_are_paired(file))
+    dtype = _checked_dtype(dtype or file.dtype(f"{prefix_of(file)}embed_tokens.weight"))
+    return _load(shape, bill, file, dtype, device)
+
+
+def _load(
+    shape: DecoderShape, bill: Bill, source: TensorSource, dtype: torch.dtype, device: torch.device
+) -> Decoder:
     homes = allocate(bill, dtype=dtype, device=device)
     fill(bill, source, homes)
     return build_decoder(shape, homes, dtype=dtype, device=device)

@@ -38,6 +38,8 @@ def inverse_frequencies(rope: RopeShape) -> tuple[Tensor, float]:
     exponents = torch.arange(0, rope.rotary_dim, 2, dtype=torch.float32) / rope.rotary_dim
     # 32-bit floats on purpose: models are trained and served with frequencies of this precision.
     plain = 1.0 / (rope.theta**exponents)
+    if rope.divisors:
+        plain = plain / torch.tensor(rope.divisors, dtype=torch.float32)
     given = dict(rope.scaling)
     match rope.kind:
         case "linear":

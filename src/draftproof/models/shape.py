@@ -25,6 +25,9 @@ class RopeShape:
     scaling: tuple[tuple[str, float | bool], ...]
     """Parameters of a scaled rope, by name, sorted."""
 
+    divisors: tuple[float, ...] = ()
+    """What each pair's frequency is divided by, where a file says so pair by pair (GGUF); else empty."""
+
 
 @dataclass(frozen=True, slots=True)
 class AttentionShape:
