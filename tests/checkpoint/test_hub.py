@@ -1,4 +1,4 @@
-"""checkpoint.hub: a cache or download folder proves offline what it holds, and each way to break it is named."""
+"""checkpoint.hub: a cache or download folder proves offline what it holds, and each fault has a name."""
 
 import hashlib
 import os

@@ -136,7 +136,7 @@ def open_member(member: Member) -> int:
 
 
 def is_in_hub_cache(path: Path) -> bool:
-    """Whether a place has the form of a Hugging Face cache: a blob, a file of a snapshot, the shared store."""
+    """Whether a place has the form of a Hugging Face cache: a blob, a snapshot's file, the shared store."""
     return _IN_HUB_CACHE.search(str(path)) is not None
 
 
