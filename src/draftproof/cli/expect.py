@@ -14,6 +14,9 @@ def expect(
     src: Annotated[Path, typer.Argument(metavar="SRC", help="The file with the intended content.")],
     dest: Annotated[str, typer.Argument(metavar="DEST", help="Where it is to be: a path, or host:/path.")],
     *,
+    ssh_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(metavar="DIR", help="The ledger's directory.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
@@ -27,7 +30,7 @@ def expect(
     place = place_at(dest)
     content = read_source(src)
     expectation = record(
-        host_for(place), place, content, source=str(src.absolute()), ledger=ledger_at(ledger)
+        host_for(place, ssh_config), place, content, source=str(src.absolute()), ledger=ledger_at(ledger)
     )
     if as_json:
         emit_json(expectation.as_dict())

@@ -29,10 +29,10 @@ def place_at(text: str) -> Place:
     return parse_place(text, cwd=str(Path.cwd()))
 
 
-def host_for(place: Place) -> Host:
-    """The machine that ``place`` is on."""
+def host_for(place: Place, ssh_config: Path | None) -> Host:
+    """The machine that ``place`` is on; ``ssh_config`` stands in for the user's client configuration."""
     if place.host:
-        return SshHost(place.host)
+        return SshHost(place.host, extra=("-F", str(ssh_config)) if ssh_config else ())
     return LocalHost(sys.executable)
 
 

@@ -17,6 +17,9 @@ def rollback(
         int | None, typer.Option(help="Go back before this ledger entry; without it, the latest.")
     ] = None,
     level: Annotated[str, typer.Option(help="The level of proof wanted, L0 to L7.")] = "L2",
+    ssh_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(metavar="DIR", help="The ledger's directory.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
@@ -45,7 +48,7 @@ def rollback(
         expected_old=Sha256(intent.sha256) if entry is None else None,
         level=level_named(level),
     )
-    host = host_for(place)
+    host = host_for(place, ssh_config)
     if dry_run:
         return emit_rehearsal(rehearse(host, order), as_json=as_json)
     return emit_receipt(verified_write(host, order, book), as_json=as_json)

@@ -25,6 +25,9 @@ def write(
     level: Annotated[str, typer.Option(help="The level of proof wanted, L0 to L7.")] = "L2",
     root: Annotated[str, typer.Option(metavar="DIR", help="Refuse a DEST that is not below DIR.")] = "/",
     pid: Annotated[int, typer.Option(help="A process on that host that is to see the file.")] = 0,
+    ssh_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
+    ] = None,
     ledger: Annotated[Path | None, typer.Option(metavar="DIR", help="The ledger's directory.")] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing.")
@@ -51,7 +54,7 @@ def write(
         root=root,
         pid=pid,
     )
-    host = host_for(place)
+    host = host_for(place, ssh_config)
     if dry_run:
         return emit_rehearsal(rehearse(host, order), as_json=as_json)
     return emit_receipt(verified_write(host, order, ledger_at(ledger)), as_json=as_json)

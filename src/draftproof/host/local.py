@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from draftproof.errors import CouldNotLook
-from draftproof.host.protocol import Answer, CommandResult, HostUnreachable
+from draftproof.host.protocol import LAST_WORDS, Answer, CommandResult, HostUnreachable
 from draftproof.host.talk import talk
 from draftproof.printable import printable
 
@@ -38,7 +38,7 @@ class LocalHost:
 
     def failure(self, result: CommandResult) -> CouldNotLook:
         """The program ran and died, or was too slow; its last words are told."""
-        words = printable(result.stderr[-2000:].decode("utf-8", "backslashreplace").strip())
+        words = printable(result.stderr[-LAST_WORDS:].decode("utf-8", "backslashreplace").strip())
         found = "no reply in time" if result.is_timed_out else f"exit {result.exit_code}: {words}"
         return HostUnreachable(
             result.argv[0],

@@ -6,7 +6,10 @@ from typing import Protocol
 
 from draftproof.errors import CouldNotLook
 
-__all__ = ["Answer", "CommandResult", "Host", "HostUnreachable"]
+__all__ = ["LAST_WORDS", "Answer", "CommandResult", "Host", "HostUnreachable"]
+
+LAST_WORDS = 400
+"""So many bytes of what a machine wrote last are shown when it failed."""
 
 Answer = Callable[[bytes], bytes | None]
 """Given a line the program wrote: the rest of its input, or None to wait for another line."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from draftproof.errors import CouldNotLook
-from draftproof.host.protocol import Answer, CommandResult, HostUnreachable
+from draftproof.host.protocol import LAST_WORDS, Answer, CommandResult, HostUnreachable
 from draftproof.host.talk import talk
 from draftproof.printable import printable
 
@@ -99,9 +99,10 @@ class SshHost:
 
     def failure(self, result: CommandResult) -> CouldNotLook:
         """Why no reply came, told from what the ssh client wrote; the machine's own words are escaped."""
-        words = printable(result.stderr[-2000:].decode("utf-8", "backslashreplace").strip())
+        words = printable(result.stderr[-LAST_WORDS:].decode("utf-8", "backslashreplace").strip())
+        whole = result.stderr.decode("utf-8", "backslashreplace")
         for kind, expected, pattern, next_step in _FAILURES:
-            if result.exit_code == _SSH_FAILED and re.search(pattern, words):
+            if result.exit_code == _SSH_FAILED and re.search(pattern, whole):
                 return self._failed(kind, expected, words.splitlines()[-1], next_step)
         if result.exit_code in _NOT_FOUND:
             return self._failed(
