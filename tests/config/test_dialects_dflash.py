@@ -157,6 +157,16 @@ def test_dspark_drafts_from_the_anchor_on() -> None:
     assert (config.block_size.value, config.num_draft_tokens.value) == (7, 7)
 
 
+@pytest.mark.parametrize("shift", [True, False])
+def test_domino_drafts_one_less_than_its_block_from_either_slot(shift: bool) -> None:  # noqa: FBT001 - a value
+    """shift_label decides whether the anchor slot predicts, not how many tokens are drafted."""
+    config = _drafter(
+        dflash_config=BASE["dflash_config"] | {"projector_type": "domino", "shift_label": shift}
+    )
+    assert config.sample_from_anchor.value is shift
+    assert config.num_draft_tokens.value == 7
+
+
 def test_sample_from_anchor_written_counts() -> None:
     """The written flag decides over the method."""
     config = _drafter(dflash_config=BASE["dflash_config"] | {"sample_from_anchor": True})

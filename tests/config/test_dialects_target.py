@@ -229,7 +229,21 @@ def test_gemma4_has_a_rope_for_each_kind_of_layer() -> None:
     )
     assert (config.rope.theta.value, config.rope.type.value) == (1e6, "proportional")
     assert config.rope.partial_rotary_factor.value == 0.25
+    assert config.layers[0].window.value == 512
+    assert config.geometry.head_dim.value == 256
     assert config.extras["rope_sliding_attention"].value == {"rope_theta": 1e4, "rope_type": "default"}
+
+
+def test_gemma4_and_gpt_oss_without_rope_have_their_class_rope() -> None:
+    """Both classes fill in a rope that is not the plain one."""
+    gemma, oss = (_target({"model_type": name, **SHAPES}).rope for name in ("gemma4_text", "gpt_oss"))
+    assert (gemma.type.value, gemma.theta.value, gemma.partial_rotary_factor.value) == (
+        "proportional",
+        1e6,
+        0.25,
+    )
+    assert (oss.type.value, oss.theta.value) == ("yarn", 150000.0)
+    assert isinstance(oss.type.source, ClassDefault)
 
 
 def test_gpt_oss_alternates_with_biases_and_yarn() -> None:

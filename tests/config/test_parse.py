@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from draftproof.config.coverage import covers, leaves, written_pointers
 from draftproof.config.drafter import DrafterConfig
+from draftproof.config.facts import facts
 from draftproof.config.json_pointer import split_pointer
 from draftproof.config.parse import (
     Parsed,
@@ -24,10 +25,12 @@ from draftproof.errors import CouldNotLook, RefusedInput
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.json"))
 GRADES = json.loads((Path(__file__).parents[1] / "config_grades.json").read_text())["grades"]
 
+TYPES = ("qwen3", "qwen3_next", "gemma2", "gemma4_text", "gpt_oss", "deepseek_v3", "llama", "mistral")
 JSON = st.recursive(
     st.none()
     | st.booleans()
     | st.integers(-(10**6), 10**6)
+    | st.sampled_from([10**400, -(10**400), 2**63])
     | st.floats(allow_nan=False, allow_infinity=False)
     | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=6), inner, max_size=4),
@@ -101,11 +104,16 @@ def test_clean_drafter_files_are_read_whole_and_without_problems(path: Path) -> 
 
 @pytest.mark.property
 @settings(derandomize=True, deadline=None, max_examples=200)
-@given(st.dictionaries(st.sampled_from(KNOWN_KEYS) | st.text(max_size=5), JSON, max_size=8))
-def test_any_object_is_parsed_and_accounted_for(value: dict[str, JsonValue]) -> None:
+@given(
+    st.dictionaries(st.sampled_from(KNOWN_KEYS) | st.text(max_size=5), JSON, max_size=8),
+    st.sampled_from(TYPES) | st.none(),
+)
+def test_any_object_is_parsed_and_accounted_for(value: dict[str, JsonValue], model_type: str | None) -> None:
     """No JSON object makes the parser fail or lose a leaf, however little sense it makes."""
-    raw = _raw(value)
-    assert _unaccounted(raw, parse_config(raw)) == []
+    raw = _raw(value if model_type is None else value | {"model_type": model_type})
+    parsed = parse_config(raw)
+    assert _unaccounted(raw, parsed) == []
+    json.dumps(facts(parsed), allow_nan=False)
 
 
 @pytest.mark.property
@@ -117,7 +125,9 @@ def test_any_leaf_of_a_real_file_may_hold_anything(path: Path, pick: int, value:
     places = list(leaves(config))
     _replace(config, split_pointer(places[pick % len(places)]), value)
     raw = _raw(config)
-    assert _unaccounted(raw, parse_config(raw)) == []
+    parsed = parse_config(raw)
+    assert _unaccounted(raw, parsed) == []
+    json.dumps(facts(parsed), allow_nan=False)
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda p: p.stem)

@@ -130,7 +130,6 @@ _GEMMA: dict[str, Scalar] = {
     "attention_bias": False,
     "tie_word_embeddings": True,
     "head_dim": 256,
-    "query_pre_attn_scalar": 256,
 }
 _GEMMA2 = ClassDefaults(
     _library("Gemma2Config"),
@@ -161,7 +160,18 @@ _GEMMA3 = ClassDefaults(
 )
 _GEMMA4 = ClassDefaults(
     "transformers 5.24.0 Gemma4TextConfig",
-    MappingProxyType({"hidden_act": "gelu_pytorch_tanh", "rms_norm_eps": 1e-6, "tie_word_embeddings": True}),
+    MappingProxyType(
+        _GEMMA
+        | {
+            "rms_norm_eps": 1e-6,
+            "rope_theta": 1000000.0,
+            "rope_type": "proportional",
+            "partial_rotary_factor": 0.25,
+            "sliding_window": 512,
+            "sliding_window_pattern": 6,
+            "max_position_embeddings": 131072,
+        }
+    ),
 )
 _GPT_OSS = ClassDefaults(
     _library("GptOssConfig"),
@@ -170,6 +180,7 @@ _GPT_OSS = ClassDefaults(
             "hidden_act": "silu",
             "rms_norm_eps": 1e-5,
             "rope_theta": 150000.0,
+            "rope_type": "yarn",
             "head_dim": 64,
             "sliding_window": 128,
             "max_position_embeddings": 131072,

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from draftproof.config.coverage import covers, leaves, uncovered
-from draftproof.config.json_pointer import pointer_of, split_pointer
+from draftproof.config.coverage import leaves, uncovered
+from draftproof.config.json_pointer import pointer_of, resolve, split_pointer
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import ClassDefault, Derived, Sourced, Unknown, Written
@@ -163,8 +163,13 @@ class Reader:
 
     def leaves_read(self) -> tuple[str, ...]:
         """Pointers of every value that is no container (or an empty one) and was read, in file order."""
-        read = frozenset(self._log.read)
-        return tuple(pointer for pointer in leaves(self._raw.value) if covers(read, pointer))
+        found = {
+            leaf
+            for pointer in self._log.read
+            if pointer in self._raw.positions
+            for leaf in leaves(resolve(self._raw.value, pointer), pointer)
+        }
+        return tuple(sorted(found, key=self._order))
 
     def unread(self) -> tuple[str, ...]:
         """Pointers of everything in the file that was not read, subtrees by their root, in file order."""
@@ -209,6 +214,10 @@ class Reader:
 
     def _complain_at(self, kind: ProblemKind, pointer: str, expected: str, found: str) -> None:
         self._log.problems.append(Problem(kind, pointer, self._raw.line(pointer), expected, found))
+
+    def _order(self, pointer: str) -> tuple[int, int]:
+        place = self._raw.positions[pointer]
+        return place.line, place.column
 
     def _written(self, pointer: str) -> Written:
         return Written(pointer, self._raw.line(pointer))

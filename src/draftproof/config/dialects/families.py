@@ -49,7 +49,7 @@ _QWEN3_5_MOE = Family("qwen3_5_moe", True, True, None, "interval", mtp_style="qw
 _LLAMA = Family("llama", False, False, False, "full")
 _GEMMA2 = Family("gemma", False, True, False, "alternate")
 _GEMMA3 = Family("gemma", True, True, False, "one_full_in")
-_GEMMA4 = Family("gemma", True, False, False, "unknown")
+_GEMMA4 = Family("gemma", True, False, False, "one_full_in")
 _GPT_OSS = Family("gpt_oss", False, False, False, "alternate")
 _DEEPSEEK = Family("deepseek", False, False, False, "full")
 _MISTRAL = Family("other", False, False, False, "window", qkv_bias=False, output_bias=False)

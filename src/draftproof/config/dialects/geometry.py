@@ -135,9 +135,16 @@ def _head_dim(read: Reader, holes: Holes, hidden: Sourced[int], heads: Sourced[i
     )
 
 
-def parse_rope(read: Reader, *, theta_absent: Sourced[float], partial_absent: Sourced[float]) -> Rope:
+def parse_rope(
+    read: Reader,
+    *,
+    theta_absent: Sourced[float],
+    partial_absent: Sourced[float],
+    type_absent: Sourced[str] | None = None,
+) -> Rope:
     """The rotary embedding, from the 4.x keys, the 5.x object, or its part for full attention.
 
+    ``type_absent`` stands in where the file says nothing at all about its rope's scaling.
     Where both styles stand in one file a non-empty ``rope_scaling`` wins over ``rope_parameters``, and the
     object's theta over the flat one, as transformers 5 does; values that differ are a Problem.
     Source: transformers 5.24.0 modeling_rope_utils, RotaryEmbeddingConfigMixin.
@@ -152,7 +159,7 @@ def parse_rope(read: Reader, *, theta_absent: Sourced[float], partial_absent: So
         read.complain(ProblemKind.CONFLICT, second, "the same as rope_scaling", "another rope")
     return Rope(
         theta=read.number(f"{first}/rope_theta", "rope_theta", f"{second}/rope_theta", absent=theta_absent),
-        type=_rope_type(read, first),
+        type=_rope_type(read, first, type_absent),
         partial_rotary_factor=read.number(
             f"{first}/partial_rotary_factor", "partial_rotary_factor", absent=partial_absent
         ),
@@ -165,11 +172,14 @@ def parse_rope(read: Reader, *, theta_absent: Sourced[float], partial_absent: So
     )
 
 
-def _rope_type(read: Reader, home: str) -> Sourced[str]:
+def _rope_type(read: Reader, home: str, absent: Sourced[str] | None) -> Sourced[str]:
     said = read.string(f"{home}/rope_type", f"{home}/type")
     if said.value is None and not read.has(f"{home}/rope_type") and not read.has(f"{home}/type"):
         if read.is_null("rope_scaling"):
             return derived("default", f"{read.pointer('rope_scaling')} is null: nothing is scaled")
+        silent = not read.has("rope_scaling") and not read.has("rope_parameters")
+        if absent is not None and silent:
+            return absent
         return derived("default", "no rope type and no scaling is written")
     return said
 

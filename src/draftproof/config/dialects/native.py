@@ -66,7 +66,7 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         model_type=model_type,
         taps=_taps(read, depth, geometry.num_hidden_layers),
         block_size=block_size,
-        num_draft_tokens=num_draft_tokens(block_size, from_anchor),
+        num_draft_tokens=num_draft_tokens(method, block_size, from_anchor),
         sample_from_anchor=from_anchor,
         mask_token_id=_mask_token(read),
         layers=layers,
@@ -145,11 +145,13 @@ def _block_size(read: Reader, method: Sourced[Method]) -> Sourced[int]:
 
 
 def _from_anchor(read: Reader, method: Sourced[Method]) -> Sourced[bool]:
+    if method.value is Method.DOMINO:
+        absent_shift = derived(False, "no shift_label: the anchor slot predicts nothing")
+        return read.boolean("dflash_config/shift_label", "shift_label", absent=absent_shift)
     by_method = {
         Method.DSPARK: derived(True, "DSpark drafts from the anchor slot on (SpecForge, DeepSpec)"),
         Method.DFLASH: derived(False, "DFlash discards the anchor slot (dflash 0.1.0)"),
         Method.DFLASH2: derived(False, "DFlash 2 discards the anchor slot (dflash 0.1.0)"),
-        Method.DOMINO: derived(False, "Domino drafts block_size - 1 tokens, as DFlash (SGLang 0.5.23)"),
     }
     absent = by_method[method.value] if method.value in by_method else unknown("the method is not known")
     return read.boolean("dflash_config/sample_from_anchor", "sample_from_anchor", absent=absent)

@@ -47,10 +47,10 @@ _EXTRA_DEFAULTS: dict[Method, dict[str, JsonValue]] = {
     },
     Method.DOMINO: {"pure_draft_prefix_len": 1, "emb_dim": 256, "gru_hidden_dim": 1024},
     Method.DSPARK: {
-        "markov_rank": 0,
+        "markov_rank": 256,
         "markov_head_type": "vanilla",
-        "enable_confidence_head": False,
-        "confidence_head_with_markov": False,
+        "enable_confidence_head": True,
+        "confidence_head_with_markov": True,
     },
 }
 _EXTRA_KEYS = (
@@ -153,10 +153,13 @@ def _block_size(read: Reader, method: Sourced[Method]) -> Sourced[int]:
 
 def _from_anchor(read: Reader, method: Sourced[Method]) -> Sourced[bool]:
     if method.value in BLOCK_METHODS:
-        absent = default(False, f"{SPECULATORS} sample_from_anchor")
-        if method.value is Method.DSPARK:
-            absent = derived(True, "DSpark drafts from the anchor slot on (DeepSpec)")
-        return read.boolean("sample_from_anchor", absent=absent)
+        if method.value is Method.DOMINO:
+            # The class sets shift_label for Domino where it is absent.
+            return read.boolean("shift_label", absent=default(True, f"{SPECULATORS} shift_label"))
+        by_class = method.value is Method.DSPARK
+        return read.boolean(
+            "sample_from_anchor", absent=default(by_class, f"{SPECULATORS} sample_from_anchor")
+        )
     return unknown("this method has no block and no anchor slot")
 
 
@@ -164,7 +167,7 @@ def _num_draft_tokens(
     read: Reader, method: Sourced[Method], block_size: Sourced[int], from_anchor: Sourced[bool]
 ) -> Sourced[int]:
     """``speculative_tokens`` of the first proposal method, as vLLM takes it; else what the block gives."""
-    from_block = num_draft_tokens(block_size, from_anchor)
+    from_block = num_draft_tokens(method, block_size, from_anchor)
     path = "speculators_config/proposal_methods/0/speculative_tokens"
     said = read.integer(path)
     if read.says(path):

@@ -56,7 +56,7 @@ def default_layer_ids(depth: Sourced[int], num_taps: Sourced[int]) -> Taps:
         return no_taps(
             "no target_layer_ids, and the default rule needs num_target_layers and num_hidden_layers"
         )
-    if depth.value < 1 or not 1 <= num_taps.value <= _MAX_TAPS:
+    if not (1 <= depth.value <= _MAX_LAYERS and 1 <= num_taps.value <= _MAX_LAYERS):
         return no_taps(f"no target_layer_ids, and no rule for {num_taps.value} taps of {depth.value} layers")
     rule = f"no target_layer_ids: {num_taps.value} of {depth.value} layers, spread evenly (dflash 0.1.0)"
     ids = spread_layer_ids(depth.value, num_taps.value)
@@ -70,6 +70,8 @@ def eagle_default_indexes(depth: Sourced[int]) -> Taps:
             "no layer ids are written; the default is hidden states 2, L//2 and L-3 of the target's L "
             "layers (vLLM 0.33, SGLang 0.5.23), and the file does not give L"
         )
+    if not _MIN_EAGLE_DEPTH <= depth.value <= _MAX_LAYERS:
+        return no_taps(f"no layer ids, and no default for a target of {depth.value} layers")
     picks = (HiddenIndex(2), HiddenIndex(depth.value // 2), HiddenIndex(depth.value - 3))
     rule = f"no layer ids: hidden states 2, L//2 and L-3 of L={depth.value} layers (vLLM 0.33, SGLang 0.5.23)"
     return from_hidden_indexes(derived(picks, rule))
@@ -83,4 +85,5 @@ def last_hidden_state(depth: Sourced[int]) -> Taps:
     return from_hidden_indexes(derived((HiddenIndex(depth.value),), rule))
 
 
-_MAX_TAPS = 4096
+_MIN_EAGLE_DEPTH = 4
+_MAX_LAYERS = 4096

@@ -22,7 +22,7 @@ from draftproof.config.target import Experts, LinearAttention, TargetConfig, Tar
 __all__ = ["parse_target", "text_reader"]
 
 _GDN_PATTERN = "interval"
-_MAX_LAYERS = 4096
+_MAX_WIDTH = 2**31
 
 
 def text_reader(root: Reader) -> Reader:
@@ -54,6 +54,7 @@ def parse_target(root: Reader) -> TargetConfig:
             text,
             theta_absent=holes.number(text, "rope_theta"),
             partial_absent=_partial(known),
+            type_absent=_rope_type(known),
         ),
         vocab_size=text.integer("vocab_size", absent=_outer(root, text, "vocab_size")),
         tie_word_embeddings=_tied(root, text, holes),
@@ -107,6 +108,12 @@ def _partial(known: ClassDefaults | None) -> Sourced[float]:
     key = "partial_rotary_factor"
     value = known.values.get(key, 1.0)
     return default(float(value), known.library)
+
+
+def _rope_type(known: ClassDefaults | None) -> Sourced[str] | None:
+    """The scaled rope that a class fills in for a file without any (gpt-oss, Gemma 4)."""
+    value = known.values.get("rope_type") if known is not None else None
+    return default(value, known.library) if known is not None and isinstance(value, str) else None
 
 
 def _biases(family: Family, geometry: Geometry) -> tuple[Sourced[bool], Sourced[bool], Sourced[bool]]:
@@ -232,8 +239,9 @@ def _extras(root: Reader, text: Reader, family: Family, geometry: Geometry) -> d
             extras[f"rope_{key}"] = text.anything(f"rope_parameters/{key}")
     if text.has("rope_parameters/mrope_section"):
         extras["mrope_section"] = text.anything("rope_parameters/mrope_section")
-    if family.name == "gemma" and geometry.hidden_size.value is not None:
-        extras["embedding_scale"] = derived(geometry.hidden_size.value**0.5, "Gemma: sqrt(hidden_size)")
+    width = geometry.hidden_size.value
+    if family.name == "gemma" and width is not None and 0 < width <= _MAX_WIDTH:
+        extras["embedding_scale"] = derived(width**0.5, "Gemma: sqrt(hidden_size)")
     return extras | root.collect(("quantization_config", "compression_config", "language_model_only"))
 
 

@@ -1,6 +1,6 @@
 """Values that every drafter dialect reads or derives in the same way."""
 
-from draftproof.config.drafter import Norms
+from draftproof.config.drafter import Method, Norms
 from draftproof.config.reader import Reader, derived, unknown
 from draftproof.config.source import Sourced, Unknown
 from draftproof.names import TokenId
@@ -71,10 +71,17 @@ def or_same(read: Reader, paths: tuple[str, ...], other: Sourced[int], rule: str
     return derived(other.value, rule)
 
 
-def num_draft_tokens(block_size: Sourced[int], from_anchor: Sourced[bool]) -> Sourced[int]:
+def num_draft_tokens(
+    method: Sourced[Method], block_size: Sourced[int], from_anchor: Sourced[bool]
+) -> Sourced[int]:
     """Tokens proposed per step by a block of this size."""
     if block_size.value is None:
         return unknown("block_size is not known")
+    if method.value is Method.DOMINO:
+        return derived(
+            block_size.value - 1,
+            "block_size - 1, whichever slot Domino starts at (SGLang 0.5.23 domino_utils)",
+        )
     if from_anchor.value is None:
         return unknown("whether the anchor slot predicts is not known")
     if from_anchor.value:

@@ -69,7 +69,8 @@ def _block(config: DrafterConfig, method: Method) -> dict[str, JsonValue]:
         inner["target_layer_ids"] = list_of(ids)
     elif config.taps.hidden_indexes.value is not None:
         written["eagle_aux_hidden_state_layer_ids"] = list_of(config.taps.hidden_indexes.value)
-    if config.sample_from_anchor.value not in (None, method is Method.DSPARK):
+    is_default = config.sample_from_anchor.value in (None, method is Method.DSPARK)
+    if method is not Method.DOMINO and not is_default:
         inner["sample_from_anchor"] = config.sample_from_anchor.value
     inner |= known(
         {

@@ -111,10 +111,11 @@ def _block(config: DrafterConfig, method: Method) -> dict[str, JsonValue]:
     written: dict[str, JsonValue] = {}
     if config.block_size.value is not None:
         written["block_size"] = config.block_size.value
-    if config.sample_from_anchor.value is not None:
-        written["sample_from_anchor"] = config.sample_from_anchor.value
     if method is Method.DOMINO:
-        written["projector_type"] = "domino"
+        # Domino has shift_label instead of sample_from_anchor; where it was derived it is written out.
+        written |= {"projector_type": "domino", "shift_label": config.sample_from_anchor.value}
+    elif config.sample_from_anchor.value is not None:
+        written["sample_from_anchor"] = config.sample_from_anchor.value
     sliding = [layer.causal.value for layer in config.layers if layer.kind.value == SLIDING]
     if sliding and sliding[0] is not None:
         # The one flag of this format speaks of all sliding layers; full ones are never causal.
