@@ -7,16 +7,14 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from draftproof.deploy.consult import consult, consult_below
-from draftproof.deploy.diagnose import Cause, diagnose
+from draftproof.deploy.consult import consult, consult_below, consulted
+from draftproof.deploy.diagnose import Cause
 from draftproof.deploy.expect import expect
-from draftproof.deploy.history import History
 from draftproof.deploy.ledger import Ledger
 from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import Receipt
+from draftproof.findings.check import Report
 from draftproof.host.local import LocalHost
 
 OLD = b'{\n  "mask_token_id": 248064,\n  "note": "as it was"\n}\n'
@@ -24,7 +22,6 @@ INTENDED = (
     b'{\n  "$schema": "https://json.schemastore.org/x",\n  "mask_token_id": 248070,\n'
     b'  "note": "gr\xc3\xbcn `date` costs $5, a\\\\b",\n  "taps": [1, 16, 31, 46, 61]\n}\n'
 )
-NOWHERE = History(Place("", "/none"), (), {})
 Put = Callable[..., Receipt]
 
 
@@ -243,6 +240,18 @@ def test_a_directory_is_asked_about_as_a_whole(put: Put, expected: Path, ledger:
     assert consult(expected.with_name("stranger.json"), ledger) is None
 
 
+def test_a_report_gains_what_the_ledger_knows(expected: Path, ledger: Ledger, tmp_path: Path) -> None:
+    """For a file and for its directory the finding joins the report; an unusable ledger is not silence."""
+    for subject in (expected, expected.parent):
+        report = consulted(Report((), ()), subject, ledger)
+        assert [finding.cause for finding in report.findings] == ["never_took_effect"]
+        assert report.exit_code == 1
+    (tmp_path / "file").write_text("")
+    report = consulted(Report((), ()), expected, Ledger(tmp_path / "file"))
+    assert [entry.check for entry in report.not_looked] == ["what the ledger says was meant to be here"]
+    assert report.exit_code == 0
+
+
 @pytest.fixture
 def full_disk(tmp_path: Path) -> Iterator[Path]:
     """A memory file system with room for 64 KiB."""
@@ -265,34 +274,3 @@ def test_full_disk_leaves_a_cut_file(full_disk: Path, host: LocalHost, ledger: L
     assert finding is not None
     assert finding.cause == "cut_at"
     assert f"cut at byte {path.stat().st_size} of {len(intended)}" in finding.means
-
-
-@settings(derandomize=True, deadline=None, max_examples=200)
-@given(at=st.integers(0, len(INTENDED) - 2), zeros=st.integers(0, 50))
-def test_every_cut_and_zero_tail_is_told_with_its_place(at: int, zeros: int) -> None:
-    """For every cut and every zero tail the byte where the content ends is exact."""
-    diagnosis = diagnose(INTENDED, INTENDED[:at] + b"\0" * zeros, NOWHERE)
-    assert diagnosis is not None
-    assert diagnosis.cause is (Cause.ZERO_TAIL if zeros else Cause.CUT_AT)
-    assert f"byte {at}" in diagnosis.detail
-
-
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(found=st.binary(min_size=20, max_size=400))
-def test_random_bytes_stay_unknown(found: bytes) -> None:
-    """What no corruption gives is not explained: 300 fixed random contents, none classified."""
-    diagnosis = diagnose(INTENDED, found, NOWHERE)
-    assert diagnosis is not None
-    assert diagnosis.cause in {Cause.UNKNOWN, Cause.ZERO_TAIL}
-    assert diagnosis.cause is Cause.UNKNOWN or not found.strip(b"\0")
-
-
-@settings(derandomize=True, deadline=None, max_examples=300)
-@given(at=st.integers(0, len(INTENDED) - 1), bit=st.integers(0, 7))
-def test_a_flipped_bit_stays_unknown(at: int, bit: int) -> None:
-    """One flipped bit is no corruption of the catalogue, wherever it is."""
-    found = bytearray(INTENDED)
-    found[at] ^= 1 << bit
-    diagnosis = diagnose(INTENDED, bytes(found), NOWHERE)
-    assert diagnosis is not None
-    assert diagnosis.cause is Cause.UNKNOWN

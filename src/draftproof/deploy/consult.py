@@ -12,10 +12,12 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found as finding_of
-from draftproof.findings.finding import Finding, Severity
+from draftproof.findings.check import Report
+from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file
+from draftproof.names import Layer
 
-__all__ = ["consult", "consult_below", "judge"]
+__all__ = ["consult", "consult_below", "consulted", "judge"]
 
 _SEVERITY = dict.fromkeys(Cause, Severity.ERROR) | {
     Cause.NEWLINES_OR_BOM: Severity.WARNING,
@@ -48,6 +50,26 @@ def consult_below(directory: Path, ledger: Ledger) -> tuple[Finding, ...]:
     inside = [path for path in paths if path.startswith(tuple(f"{root}/" for root in roots))]
     found = (consult(Path(path), ledger) for path in inside)
     return tuple(finding for finding in found if finding is not None)
+
+
+def consulted(report: Report, subject: Path, ledger: Ledger) -> Report:
+    """A check's report with what the ledger knows about the file, or directory, that was checked.
+
+    A ledger that cannot be read is told under ``not_looked``; a damaged one is an error of its own.
+
+    Raises:
+        LedgerDamaged: the ledger does not fit together.
+    """
+    try:
+        below = consult_below(subject, ledger) if subject.is_dir() else ()
+        own = None if subject.is_dir() else consult(subject, ledger)
+    except CouldNotLook as error:
+        lack = NotLooked("what the ledger says was meant to be here", f"{error.expected}: {error.found}")
+        return Report(report.findings, (*report.not_looked, lack))
+    findings = (*below, *((own,) if own else ()), *report.findings)
+    # The report's order is kept; a finding of the ledger goes before the others of its layer.
+    layers = list(Layer)
+    return Report(tuple(sorted(findings, key=lambda each: layers.index(each.layer))), report.not_looked)
 
 
 def judge(history: History, data: bytes | None, ledger: Ledger) -> Finding | None:
