@@ -9,13 +9,12 @@ from draftproof.cli.render import emit_json, line, shown
 if TYPE_CHECKING:
     from draftproof.config.view import Entry
     from draftproof.findings.finding import Finding
-    from draftproof.runtimes.fields import FieldReading
     from draftproof.runtimes.views import Interpreter, Row, Views
 
 __all__ = ["views"]
 
 _ABSENT = "(absent)"
-_LONGEST_COLUMN = 44
+_LONGEST_COLUMN = 52
 
 
 def views(
@@ -98,9 +97,9 @@ def _print_table(result: "Views", rows: "list[Row]") -> None:
     for row in rows:
         cells = [row.pointer]
         if result.intent:
-            cells.append(_value(row.intent))
-        cells.append(_value(row.bytes))
-        cells += [_parsed(row.parsed[one.python]) if one.python in row.parsed else "-" for one in pythons]
+            cells.append(_value(row.pointer, row.intent))
+        cells.append(_value(row.pointer, row.bytes))
+        cells += [_parsed(row, one.python) for one in pythons]
         table.append([*cells, row.first_wrong.value if row.first_wrong else ""])
     widths = [min(_LONGEST_COLUMN, max(len(cells[i]) for cells in table)) for i in range(len(table[0]))]
     for cells in table:
@@ -108,20 +107,25 @@ def _print_table(result: "Views", rows: "list[Row]") -> None:
         line(text, style="error" if cells[-1] and cells is not table[0] else None)
 
 
-def _value(entry: "Entry | None") -> str:
-    from draftproof.config.json_shown import value_line
+def _value(pointer: str, entry: "Entry | None") -> str:
+    from draftproof.config.json_shown import mask_secrets, value_line
     from draftproof.config.source import Written
 
     if entry is None:
         return _ABSENT
     place = f" (l.{entry.source.line})" if isinstance(entry.source, Written) else ""
-    return value_line(entry.value) + place
+    return value_line(mask_secrets(entry.value, pointer)) + place
 
 
-def _parsed(field: "FieldReading") -> str:
-    from draftproof.config.json_shown import value_line
+def _parsed(row: "Row", python: str) -> str:
+    from draftproof.config.json_shown import mask_secrets, value_line
 
-    return "=" if field.how.value == "kept" else f"{value_line(field.value)} {field.how.value}"
+    field = row.parsed.get(python)
+    if field is None:
+        return "-"
+    if field.how.value == "kept":
+        return "="
+    return f"{value_line(mask_secrets(field.value, row.pointer))} {field.how.value}"
 
 
 def _is_quiet(row: "Row") -> bool:
@@ -148,11 +152,22 @@ def _print_verdict(result: "Views") -> None:
     if wrong:
         told = f"first wrong layer: {', '.join(layers)} ({len(wrong)} fields)"
         line(told, style="error")
-    asked = [one for one in result.interpreters if one.fields]
-    for one in asked:
-        if not any(
-            row.first_wrong and row.first_wrong.value == "PARSED" and one.python in row.parsed
-            for row in wrong
-        ):
-            name = f"transformers {one.as_dict()['version']}"
-            line(f"{name} keeps what the file says", style="good")
+    for one in result.interpreters:
+        _print_judgement(one)
+
+
+def _print_judgement(one: "Interpreter") -> None:
+    """Whether the library is to blame: named only where it changed something that matters."""
+    from draftproof.runtimes.hf import HfReading
+
+    if not isinstance(one.answer, HfReading):
+        return
+    name = f"transformers {one.answer.version}"
+    blamed = [finding for finding in one.findings if finding.severity.value != "note"]
+    if one.answer.refusal is not None:
+        line(f"{name} does not parse the file", style="error" if blamed else "dim")
+    elif blamed:
+        told = ", ".join(dict.fromkeys(f"{finding.subject} ({finding.id})" for finding in blamed))
+        line(f"{name} changes what a consumer sees: {told}", style="error")
+    else:
+        line(f"{name} keeps what the file says", style="good")

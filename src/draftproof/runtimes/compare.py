@@ -155,6 +155,10 @@ def _silent(
         why = f"{state}: class default of {reading.name}"
         return FieldReading(path, written, value, held, How.DEFAULTED, why)
     gates = shaping(path, reading)
+    if gates and all(moved.after is None for gate in gates for moved in gate.moved if moved.path == path):
+        reasons = "; ".join(dict.fromkeys(shaping_reason(gate, reading) for gate in gates))
+        why = f"{state}: a constant of {reading.name}; {reasons}"
+        return FieldReading(path, written, value, held, How.DEFAULTED, why, None, gates)
     made = f"{state}: made by {reading.name}"
     told = dict.fromkeys(shaping_reason(gate, reading) for gate in gates)
     return FieldReading(path, written, value, held, How.SYNTHESISED, "; ".join((made, *told)), None, gates)

@@ -150,7 +150,7 @@ def _reading(python: str, body: Mapping[str, object]) -> HfReading | NoAnswer:
 
 
 def _refusal(error: Mapping[str, JsonValue]) -> Refusal:
-    return Refusal(_text(error["stage"]), _text(error["type"]), _text(error["message"]))
+    return Refusal(_text(error["stage"]), _text(error["type"]), " ".join(_text(error["message"]).split()))
 
 
 def _trials(body: Mapping[str, JsonValue]) -> Trials:

@@ -33,6 +33,7 @@ from typing import Any
 Json = dict[str, Any]
 KeyPath = tuple[str, ...]  # outermost first
 Attempt = tuple[Any, Any]  # a result and None, or None and what was raised
+OF_THE_PROCESS = ("_name_or_path", "_commit_hash")
 UNTRIED = ("transformers_version", "model_type", "architectures", "auto_map")
 
 
@@ -126,10 +127,10 @@ def describe(config: Json, parsed: Any) -> Json:
 
 
 def plain(parsed: Any) -> Json:
-    """A config object as JSON values: what ``to_dict`` shows, without private and per-process entries."""
+    """A config object as JSON values: what ``to_dict`` shows, without what belongs to this process."""
     shown = parsed.to_dict()
     shown["transformers_version"] = getattr(parsed, "transformers_version", None)  # to_dict shows its own
-    return {str(key): jsonable(value) for key, value in shown.items() if not str(key).startswith("_")}
+    return {str(key): jsonable(value) for key, value in shown.items() if key not in OF_THE_PROCESS}
 
 
 def jsonable(value: Any) -> Any:

@@ -3,15 +3,18 @@
 A legal normalisation (moved, renamed, rewritten word for word, a number's type) is never a finding.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from draftproof.config.raw import JsonValue, RawConfig, pointer_of
+from draftproof.config.raw import RawConfig, pointer_of
+from draftproof.config.view import leaves
 from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.known_keys import KNOWN_KEYS
 from draftproof.findings.place import at_pointer
-from draftproof.runtimes.fields import FieldReading, How, home_of, is_present
-from draftproof.runtimes.hf import Flip, HfReading, KeyPath, Refusal
+from draftproof.runtimes.fields import FieldReading, How, home_of
+from draftproof.runtimes.hf import HfReading, KeyPath, Refusal
+from draftproof.runtimes.judge_window import judge_window, sliding_layers
 
 __all__ = ["judge"]
 
@@ -60,7 +63,7 @@ def judge(
     homes = dict.fromkeys(home_of((*field.path[:1], ""), reading) for field in fields)
     found_: list[Finding] = []
     for home in [home for home in homes if home in LANGUAGE_HOMES]:
-        found_ += _window(raw, home, by_path)
+        found_ += judge_window(raw, home, by_path)
         found_ += _holes(raw, home, by_path, target_vocab_size)
     for field in fields:
         found_ += _value(raw, field, reading)
@@ -80,6 +83,8 @@ def _refused(raw: RawConfig, reading: HfReading, refusal: Refusal) -> Finding:
             at=at_pointer(raw, "/speculators_model_type"),
             detail=f"a speculators file names no model_type for {reading.name}",
         )
+    if refusal.stage == "parse":
+        place = at_pointer(raw, _named_in(refusal.message, raw))
     is_unknown = refusal.type == "UnknownModelType"
     said = (
         f"no class for model_type {refusal.message}" if is_unknown else f"{refusal.type}: {refusal.message}"
@@ -94,69 +99,11 @@ def _refused(raw: RawConfig, reading: HfReading, refusal: Refusal) -> Finding:
     )
 
 
-def _window(raw: RawConfig, home: KeyPath, fields: Mapping[KeyPath, FieldReading]) -> Iterator[Finding]:
-    window, types = fields.get((*home, "sliding_window")), fields.get((*home, "layer_types"))
-    if window is None or types is None:
-        return
-    slides = _sliding(types.value)
-    if window.how is How.NULLED:
-        yield from _nulled(raw, window, types)
-    elif slides and window.bytes is None and window.value is not None:
-        yield found(
-            "parsed-hole-filled",
-            "sliding_window",
-            expected=window.bytes,
-            found=window.value,
-            at=at_pointer(raw, pointer_of(window.path)),
-            detail=f"{window.why}; {len(slides)} layers slide with it",
-        )
-    elif window.written and window.value is not None and not slides:
-        yield from _unused(raw, types)
-
-
-def _nulled(raw: RawConfig, window: FieldReading, types: FieldReading) -> Iterator[Finding]:
-    slides = _sliding(types.value)
-    if not slides and any(is_present(raw.value, gate.path) for gate in window.gates):
-        return  # the file itself switches its window off, and no layer says otherwise
-    if slides:
-        further = f"a contradiction: layer_types still say sliding on {len(slides)} layers"
-    else:
-        further = f"layer_types {types.why}" if _gates_that_let_slide(types) else ""
-    yield found(
-        "parsed-window-nulled",
-        "sliding_window",
-        expected=window.bytes,
-        found=None,
-        at=at_pointer(raw, pointer_of(window.path)),
-        detail="; ".join(part for part in (window.why, further) if part),
-        severity=Severity.ERROR if slides else Severity.WARNING,
-    )
-
-
-def _unused(raw: RawConfig, types: FieldReading) -> Iterator[Finding]:
-    gates = _gates_that_let_slide(types)
-    if not gates:
-        return
-    is_said = is_present(raw.value, gates[0].path)
-    yield found(
-        "parsed-window-unused",
-        "layer_types",
-        expected=None,
-        found=types.value,
-        at=at_pointer(raw, pointer_of(types.path)),
-        detail=types.why + ("; the file says so itself" if is_said else ""),
-        severity=Severity.NOTE if is_said else Severity.WARNING,
-    )
-
-
-def _gates_that_let_slide(types: FieldReading) -> list[Flip]:
-    """Settings that were seen to let a layer slide in a list that the library made itself."""
-    made = types.gates if types.how is How.SYNTHESISED else ()
-    return [gate for gate in made if any("sliding_attention" in _list(m.after) for m in gate.moved)]
-
-
-def _list(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
+def _named_in(message: str, raw: RawConfig) -> str:
+    """The pointer of the first key of the file that the library's message puts in quotes; "" for none."""
+    quoted = re.findall(r"[`']([^`'\s]+)[`']", message)
+    pointers = {path[-1]: pointer_of(path) for path, _ in leaves(raw.value)}
+    return next((pointers[name] for name in quoted if name in pointers), "")
 
 
 def _holes(
@@ -188,9 +135,9 @@ def _value(raw: RawConfig, field: FieldReading, reading: HfReading) -> Iterator[
     if home not in LANGUAGE_HOMES or key in ADVISORY or not field.written or field.bytes is None:
         return
     kind = _kind_of_change(key, field)
-    if kind is None:
-        return
     is_known = any(part in KNOWN_KEYS for part in field.path)
+    if kind is None or (kind == "parsed-value-dropped" and not is_known):
+        return  # a setting for text generation, say: shown as dropped, and no reader of drafters misses it
     yield found(
         kind,
         field.path[-1],
@@ -208,11 +155,8 @@ def _kind_of_change(key: str, field: FieldReading) -> str | None:
     if key in ROPE:
         return "parsed-rope-ignored" if field.how in (*LOST, How.IGNORED, How.CHANGED) else None
     if key == "layer_types" and field.how in (How.REWRITTEN, How.CHANGED):
-        return None if _sliding(field.bytes) == _sliding(field.value) else "parsed-layers-changed"
+        agree = sliding_layers(field.bytes) == sliding_layers(field.value)
+        return None if agree else "parsed-layers-changed"
     if field.how in LOST:
         return "parsed-value-dropped"
     return "parsed-value-changed" if field.how in (How.CHANGED, How.IGNORED) else None
-
-
-def _sliding(value: JsonValue) -> list[int]:
-    return [i for i, kind in enumerate(_list(value)) if isinstance(kind, str) and "sliding" in kind]

@@ -1,7 +1,7 @@
 """Intent, bytes and parsed side by side, field by field, with the first wrong layer of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftproof.config.drift import drifts
 from draftproof.config.json_shown import mask_secrets
@@ -137,14 +137,22 @@ def views_of(evidence: Evidence, interpreters: Sequence[Interpreter]) -> Views:
     if isinstance(raw, RawConfig):
         views.append(view_of_raw(raw, Layer.BYTES))
     views += [_parsed_view(one, one.answer) for one in interpreters if isinstance(one.answer, HfReading)]
+    found = (*lower.findings, *(finding for one in interpreters for finding in one.findings))
     report = Report(
-        (*lower.findings, *(finding for one in interpreters for finding in one.findings)),
+        tuple(_masked(finding) for finding in found),
         (*_named(lower.not_looked), *_not_looked(evidence, interpreters)),
     )
     intended = str(evidence.intent.config_path) if evidence.intent else None
     return Views(
         str(evidence.subject.config_path), intended, tuple(interpreters), _rows(views, interpreters), report
     )
+
+
+def _masked(finding: Finding) -> Finding:
+    """The finding without the value of a credential."""
+    pointer = finding.pointer or ""
+    expected, found = (mask_secrets(side, pointer) for side in (finding.expected, finding.found))
+    return replace(finding, expected=expected, found=found)
 
 
 def _named(entries: Sequence[NotLooked]) -> list[NotLooked]:
@@ -155,7 +163,11 @@ def _not_looked(evidence: Evidence, interpreters: Sequence[Interpreter]) -> list
     found = []
     if evidence.intent is None:
         found.append(NotLooked("intent", "no --intent was given: bytes are compared with nothing"))
-    if not interpreters and isinstance(evidence.subject.raw, RawConfig):
+    if not isinstance(evidence.subject.raw, RawConfig):
+        found.append(
+            NotLooked("parsed", "there is no strict JSON object that a library could be asked about")
+        )
+    elif not interpreters:
         found.append(
             NotLooked("parsed", "no --python was given: no library was asked what it makes of the file")
         )

@@ -65,12 +65,11 @@ KINDS: tuple[Kind, ...] = (
         "whoever reads the parsed config falls back to its own default",
         "read the field from the file itself, or parse with a version that keeps it",
         layer=Layer.PARSED,
-        also=(Severity.NOTE,),
     ),
     error(
         "parsed-refused",
         "the library refuses the file",
-        "nothing that parses with this version can load the drafter; the message is the library's own",
+        "nothing that parses with this version can load it; the message is the library's own",
         "mend what the message names, or parse with a version that knows this model",
         layer=Layer.PARSED,
     ),
