@@ -72,7 +72,7 @@ class Nodes:
         if self._tree is not None:
             self.parents = self._tree.parents.tolist()
             self.depths = [0, *self._tree.depths.tolist()]
-        self.end = start + max(self.depths) + 1
+        self.end = start + max(self.depths, default=-1) + 1
 
     def visible(self, dtype: torch.dtype) -> Tensor:
         """[N, N]: 0 where column j is row i's node or its ancestor, else -inf."""

@@ -17,20 +17,18 @@ T = TypeVar("T")
 FAMILIES = ("qwen2", "qwen3", "llama", "qwen3_5")
 """Families whose forward pass is built here."""
 
-_VISION = frozenset(
-    f"/{key}"
-    for key in (
-        *(
-            "vision_config",
-            "image_token_id",
-            "video_token_id",
-            "vision_start_token_id",
-            "vision_end_token_id",
-        ),
-        "vision_token_id",
-    )
+_OUTSIDE_TEXT = frozenset(
+    {
+        "/vision_config",
+        "/image_token_id",
+        "/video_token_id",
+        "/vision_token_id",
+        "/vision_start_token_id",
+        "/vision_end_token_id",
+        "/hidden_size",
+    }
 )
-"""Unparsed keys of vision-language files: they speak of the vision tower, which text never enters."""
+"""Unparsed keys beside ``text_config``: of the vision tower, which text never enters, or copies nobody reads."""
 
 _HARMLESS: Mapping[str, tuple[JsonValue, ...] | None] = {
     "max_window_layers": None,  # spent on the kinds of the layers
@@ -174,7 +172,7 @@ def _unknown_family(parsed: Parsed, origin: str) -> RefusedInput:
 
 def _refuse_unread(parsed: Parsed, target: TargetConfig, needs: _Needs) -> None:
     for pointer in parsed.unparsed:
-        if not target.text_pointer or pointer not in _VISION:
+        if not target.text_pointer or pointer not in _OUTSIDE_TEXT:
             needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
     for problem in parsed.problems:
         needs.complain(
