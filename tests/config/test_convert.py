@@ -164,6 +164,13 @@ def test_causal_full_layers_are_a_named_loss() -> None:
     assert "can only say false" in losses[0].why
 
 
+def test_engine_that_misreads_the_flag_is_noted() -> None:
+    """Mixed layers with causal windows are right in the file and wrong in one engine; others need no note."""
+    assert "vLLM 0.33" in _converted(NATIVE, "speculators").notes[0]
+    assert _converted(NATIVE | {"is_causal": False}, "speculators").notes == ()
+    assert _converted(NATIVE | {"layer_types": [S] * 3}, "speculators").notes == ()
+
+
 def test_modelopt_windows_become_layer_types() -> None:
     """use_swa: every layer sliding, not causal, in words that the other format has."""
     value = {key: item for key, item in NATIVE.items() if key not in ("layer_types", "sliding_window")}

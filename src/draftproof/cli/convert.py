@@ -47,12 +47,15 @@ def convert(
                 "unchanged": result.is_unchanged,
                 "config": result.config,
                 "losses": losses,
+                "notes": list(result.notes),
             }
         )
     else:
         sys.stdout.write(json.dumps(result.config, indent=2) + "\n")
         if result.is_unchanged:
             line(f"{config} is in the {to.value} format already", to_stderr=True)
+        for note in result.notes:
+            line(f"note: {note}", style="note", to_stderr=True)
         for loss in result.losses:
             line(f"lost {loss.pointer} = {shown(loss.value)}: {loss.why}", style="warning", to_stderr=True)
     return 1 if result.losses else 0

@@ -7,6 +7,7 @@ field, so a field that a writer forgets shows up as lost.
 import json
 from dataclasses import dataclass
 
+from draftproof.config.dialects.attention import SLIDING
 from draftproof.config.dialects.write_native import write_native
 from draftproof.config.dialects.write_speculators import proposal_methods, write_mtp_head, write_speculators
 from draftproof.config.drafter import DrafterConfig, Method
@@ -70,6 +71,9 @@ class Conversion:
     is_unchanged: bool
     """It was in that format already."""
 
+    notes: tuple[str, ...] = ()
+    """What the file says rightly and a known engine reads wrongly."""
+
 
 def convert(raw: RawConfig, parsed: Parsed, to: str) -> Conversion:
     """The config in format ``to``, with everything that is lost on the way.
@@ -86,7 +90,21 @@ def convert(raw: RawConfig, parsed: Parsed, to: str) -> Conversion:
     written = write_native(config, method) if to == "native" else write_speculators(config, method)
     reread = parse_config(parse_raw(json.dumps(written).encode(), f"{raw.origin} as {to}"))
     losses = (*_differences(parsed, reread, to), *_untold(parsed, raw))
-    return Conversion(here, to, written, losses, is_unchanged=False)
+    return Conversion(here, to, written, losses, is_unchanged=False, notes=_notes(config, to))
+
+
+def _notes(config: DrafterConfig, to: str) -> tuple[str, ...]:
+    """Source: vLLM 0.33 speculators/algos.py, which makes one flag for all layers out of this one."""
+    sliding = [layer for layer in config.layers if layer.kind.value == SLIDING]
+    is_mixed = 0 < len(sliding) < len(config.layers)
+    if to != "speculators" or not is_mixed or not sliding[0].causal.value:
+        return ()
+    return (
+        (
+            "sliding_window_non_causal is false, which speaks of sliding layers only; vLLM 0.33 makes full "
+            "layers causal, too (vllm-project/vllm#56692)"
+        ),
+    )
 
 
 def _convert_head(raw: RawConfig, target: TargetConfig, head: MtpHead, to: str) -> Conversion:

@@ -61,8 +61,15 @@ def parse_target(root: Reader) -> TargetConfig:
         attn_output_gate=_gate(text, family),
         qkv_bias=qkv_bias,
         output_bias=output_bias,
-        qk_norm=_trait(family.qk_norm, family, "normalises queries and keys per head"),
-        norm_is_zero_centred=_trait(family.zero_centred_norm, family, "norms multiply by 1 + w"),
+        qk_norm=_trait(
+            family.qk_norm,
+            family,
+            "normalises queries and keys per head",
+            "leaves queries and keys as they are",
+        ),
+        norm_is_zero_centred=_trait(
+            family.zero_centred_norm, family, "norms multiply by 1 + w", "norms multiply by w"
+        ),
         linear_attention=_linear_attention(text, family, holes),
         experts=_experts(text),
         mtp_layers=_mtp_layers(root, text),
@@ -125,15 +132,16 @@ def _biases(family: Family, geometry: Geometry) -> tuple[Sourced[bool], Sourced[
     return (said if said.is_known else qkv), qkv, derived(family.output_bias, fixed)
 
 
-def _trait(value: bool | None, family: Family, what: str) -> Sourced[bool]:  # noqa: FBT001 - a value, not a switch
+def _trait(value: bool | None, family: Family, yes: str, no: str) -> Sourced[bool]:  # noqa: FBT001 - a value
+    """What the family's code does and no field says, in the words for each case."""
     if value is None:
-        return unknown(f"the family is not known here: whether it {what} cannot be said")
-    return derived(value, f"{family.name}: {'' if value else 'not: '}{what}")
+        return unknown(f"the family is not known here: whether it {yes} cannot be said")
+    return derived(value, f"{family.name}: {yes if value else no}")
 
 
 def _gate(text: Reader, family: Family) -> Sourced[bool]:
     if family.gated_attention is not None:
-        absent = _trait(family.gated_attention, family, "gates the attention output")
+        absent = _trait(family.gated_attention, family, "gates the attention output", "has no such gate")
     elif family.layer_pattern == _GDN_PATTERN:
         absent = default(True, "transformers 5.24.0 Qwen3_5TextConfig")
     else:
