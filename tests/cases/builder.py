@@ -107,6 +107,9 @@ def _edited(text: str, edits: list[Case]) -> str:
 
 def _weights(home: Path, value: Any, spec: Case) -> None:
     """Every required tensor of the architecture, changed as the case says, in one shard or more."""
+    if "text" in spec:
+        (home / "model.safetensors").write_text(spec["text"], "utf-8")
+        return
     tensors = {} if spec.get("empty") else _required(value)
     for pattern in spec.get("drop", []):
         gone = [name for name in tensors if fnmatch.fnmatchcase(name, pattern)]
@@ -123,7 +126,7 @@ def _weights(home: Path, value: Any, spec: Case) -> None:
         (home / "model.safetensors").write_bytes(_file(tensors))
         return
     names = list(tensors)
-    weight_map = {}
+    weight_map: dict[str, str] = {}
     for part in range(count):
         shard = f"model-{part + 1:05d}-of-{count:05d}.safetensors"
         mine = {name: tensors[name] for name in names[part::count]}
@@ -167,13 +170,13 @@ def _tensor(spec: Case) -> Tensor:
 
 
 def _numbers(fill: Any, count: int) -> list[int]:
-    """Integers by a rule: a constant, a list, or ``spread:V``: offsets of an ordered map into V ids."""
+    """Integers by a rule: a constant, a list, or ``skip:N:M``: offsets to the first N ids, then from M."""
     if isinstance(fill, list):
         assert len(fill) == count
         return [int(number) for number in fill]
-    if isinstance(fill, str):
-        vocabulary = int(fill.removeprefix("spread:"))
-        return [index * vocabulary // count - index for index in range(count)]
+    if isinstance(fill, str) and fill.startswith("skip:"):
+        kept, first = (int(number) for number in fill.split(":")[1:])
+        return [0 if index < kept else first - kept for index in range(count)]
     return [int(fill)] * count
 
 
@@ -209,7 +212,7 @@ def _into_blobs(home: Path, spec: Case) -> None:
     root = home.parents[1]
     (root / "blobs").mkdir()
     (root / "refs").mkdir()
-    (root / "refs" / "main").write_text(spec.get("main", spec["revision"]), "utf-8")
+    (root / "refs" / "main").write_text(str(spec.get("main") or spec["revision"]), "utf-8")
     for file in sorted(home.iterdir()):
         data = file.read_bytes()
         is_large = file.suffix == ".safetensors"

@@ -30,6 +30,9 @@ def check(
         str | None,
         typer.Option(metavar="NAME@VERSION", help="An engine whose readers to hold the file against."),
     ] = None,
+    digests: Annotated[
+        bool, typer.Option("--digests", help="Read every byte of the weights, hash it, prove it.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Say what is wrong with a drafter directory, at the lowest layer that shows it."""
@@ -43,13 +46,29 @@ def check(
         intent=intent,
         tokenizer=tokenizer,
         engine=parse_engine(engine) if engine else None,
+        with_digests=digests,
     )
     report = run_check(evidence)
+    hashed = _digests(evidence.subject) if digests else []
     if as_json:
-        emit_json(_document(evidence, report))
+        document = _document(evidence, report)
+        emit_json(document | {"digests": hashed} if digests else document)
     else:
-        _print(evidence, report)
+        _print(evidence, report, hashed)
     return report.exit_code
+
+
+def _digests(model: "Model") -> "list[dict[str, JsonValue]]":
+    """Every weight file of the subject, hashed behind a progress bar on standard error."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from draftproof.findings.digests import digest_as_dict, digest_weights, weight_files
+
+    total = sum(path.stat().st_size for path in weight_files(model))
+    with Progress(console=Console(stderr=True), transient=True, disable=not total) as bar:
+        task = bar.add_task("hashing", total=total)
+        return [digest_as_dict(each) for each in digest_weights(model, lambda n: bar.advance(task, n))]
 
 
 def _document(evidence: "Evidence", report: "Report") -> dict[str, object]:
@@ -85,7 +104,7 @@ def _facts_of(model: "Model | None") -> "JsonValue":
     return facts(model.parsed)
 
 
-def _print(evidence: "Evidence", report: "Report") -> None:
+def _print(evidence: "Evidence", report: "Report", hashed: "list[dict[str, JsonValue]]") -> None:
     layer = None
     for finding in report.findings:
         if finding.layer is not layer:
@@ -94,6 +113,11 @@ def _print(evidence: "Evidence", report: "Report") -> None:
         _print_finding(finding)
     if report.findings:
         line("")
+    for digest in hashed:
+        line(
+            f"sha256 {digest['sha256']}  {digest['file']}"
+            + ("" if digest["stable"] else "  changed meanwhile")
+        )
     _print_not_looked(report)
     _print_summary(evidence, report)
 

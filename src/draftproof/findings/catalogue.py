@@ -8,6 +8,7 @@ from draftproof.config.raw import JsonValue
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.kind import Kind
 from draftproof.findings.kinds import (
+    artefacts,
     attention,
     config,
     drift,
@@ -28,6 +29,7 @@ CATALOGUE: Mapping[str, Kind] = MappingProxyType(
         kind.id: kind
         for kinds in (
             json.KINDS,
+            artefacts.KINDS,
             drift.KINDS,
             config.KINDS,
             attention.KINDS,

@@ -11,11 +11,15 @@ from draftproof.findings.rules import (
     drift,
     fields,
     files,
+    heads,
     pairs,
     readers,
     ropes,
+    shapes,
     taps,
     tokenizers,
+    vocabularies,
+    weights,
     windows,
 )
 from draftproof.names import Layer
@@ -33,6 +37,10 @@ RULES: tuple[Rule, ...] = (
     *pairs.RULES,
     *tokenizers.RULES,
     *readers.RULES,
+    *weights.RULES,
+    *shapes.RULES,
+    *vocabularies.RULES,
+    *heads.RULES,
 )
 
 _LAYERS = list(Layer)

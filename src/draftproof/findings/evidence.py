@@ -71,6 +71,9 @@ class Evidence:
     engine: Engine | None
     """What ``--engine`` named."""
 
+    with_digests: bool = False
+    """Whether every byte of the weights is read and hashed."""
+
     @property
     def raw(self) -> RawConfig:
         """The subject's file."""
@@ -167,7 +170,13 @@ def read_model(given: str, *, config_only: bool = False) -> Model:
 
 
 def read_evidence(
-    subject: str, *, target: str | None, intent: str | None, tokenizer: str | None, engine: Engine | None
+    subject: str,
+    *,
+    target: str | None = None,
+    intent: str | None = None,
+    tokenizer: str | None = None,
+    engine: Engine | None = None,
+    with_digests: bool = False,
 ) -> Evidence:
     """Everything named on the command line, read once."""
     return Evidence(
@@ -176,6 +185,7 @@ def read_evidence(
         intent=read_model(intent, config_only=True) if intent else None,
         named_tokenizer=_named_tokenizer(tokenizer) if tokenizer else None,
         engine=engine,
+        with_digests=with_digests,
     )
 
 

@@ -6,43 +6,6 @@ from draftproof.findings.kind import Kind, error, note, warning
 __all__ = ["KINDS"]
 
 KINDS: tuple[Kind, ...] = (
-    error(
-        "parameter-unfilled",
-        "a parameter of this architecture has no tensor to fill it",
-        "loaders that only warn about unexpected names leave it at its initial values: acceptance falls to "
-        "nothing while the server runs",
-        "take the weights again from the source, or re-export them with this tensor",
-        effect="fc-not-loaded",
-    ),
-    warning(
-        "tensor-unread",
-        "a tensor that no parameter of this architecture takes",
-        "loaders skip it, some at debug level only; what it was trained to do is not done",
-        "check that config and weights belong together, and that the engine has a reader for it",
-        effect="layer-partly-loaded",
-        also=(Severity.ERROR, Severity.NOTE),
-    ),
-    error(
-        "tensor-misshapen",
-        "a tensor does not have the shape its config asks for",
-        "config and weights belong to different drafters, or a field was edited",
-        "take config and weights from one revision",
-    ),
-    error(
-        "tensor-packed",
-        "a parameter is stored packed by a quantiser and the config names no quantisation for it",
-        "an engine that keeps this layer plain finds no tensor of its name and leaves it at its initial "
-        "values",
-        "use an engine that unpacks this layer, or the unquantised tensor",
-        effect="fc-not-loaded",
-    ),
-    error(
-        "mtp-weights-missing",
-        "the config advertises a multi-token-prediction head and the weights do not hold it",
-        "the engine drafts from uninitialised memory",
-        "inject the head's tensors from the base model, or do not draft with mtp",
-        effect="mtp-missing",
-    ),
     warning(
         "mtp-unquantised",
         "the config quantises every layer and the head's tensors are plain",
@@ -56,21 +19,6 @@ KINDS: tuple[Kind, ...] = (
         "embed the mapping (d2t) in the checkpoint",
         effect="draft-map-missing",
     ),
-    error(
-        "draft-map-degenerate",
-        "d2t maps the reduced vocabulary onto the first ids of the tokenizer",
-        "a map made from token frequency never looks so: the default was saved, and training was "
-        "restricted to the same slice, so nothing else shows it",
-        "rebuild the mapping from token counts and train again",
-        effect="draft-map-missing",
-    ),
-    error(
-        "draft-map-invalid",
-        "d2t does not map into the target's vocabulary, in order",
-        "drafts are scattered to wrong ids",
-        "d2t holds offsets: target id = draft id + d2t[draft id]; rebuild it",
-        effect="draft-map-missing",
-    ),
     warning(
         "draft-map-no-bytes",
         "the draft vocabulary leaves out byte-level tokens",
@@ -80,18 +28,17 @@ KINDS: tuple[Kind, ...] = (
         effect="byte-ids-missing",
     ),
     error(
+        "shape-conflict",
+        "a shape on disk contradicts the config",
+        "config and weights belong to different models, or a field was edited",
+        "take config and weights from one revision",
+    ),
+    error(
         "head-missing",
         "a reduced draft vocabulary without a head of its own",
         "the target's head has other rows, so the engine leaves the drafter's at random values",
         "take the weights again from the source",
         effect="head-missing",
-    ),
-    error(
-        "head-rows-mismatch",
-        "the drafter's head does not have one row per draft token",
-        "config and weights belong to different drafters",
-        "take config and weights from one revision",
-        effect="own-head-overwritten",
     ),
     note(
         "owns-head",
@@ -115,26 +62,10 @@ KINDS: tuple[Kind, ...] = (
         "write the field that the engine reads (eagle_fc_bias), or re-export without the bias",
     ),
     error(
-        "norms-mixed",
-        "norm weights of two conventions in one checkpoint",
-        "a loader has one switch: either the near-one norms or the near-zero ones are shifted wrongly",
-        "convert the head's norms to the convention of the rest",
-        effect="norms-mixed",
-    ),
-    warning(
-        "norms-zero-centred",
-        "norm weights stored in another convention than the architecture's",
-        "applied as they stand they scale by about nothing, or twice",
-        "check which convention the engine applies to this path; convert the tensors if it has no switch",
-        effect="norms-mixed",
-        also=(Severity.ERROR, Severity.NOTE),
-    ),
-    error(
         "field-without-reader",
         "a field changes the model and a published engine does not read it",
         "the engine runs with its default instead, without a word",
         "use a version that reads it; name yours with --engine NAME@VERSION to have it checked",
-        effect="norm-flag-unread",
         also=(Severity.WARNING,),
     ),
     warning(
@@ -143,13 +74,6 @@ KINDS: tuple[Kind, ...] = (
         "the engine builds no parameter for it and skips it",
         "use a version that reads the field; name yours with --engine NAME@VERSION to have it checked",
         effect="aux-norm-skipped",
-        also=(Severity.ERROR,),
-    ),
-    warning(
-        "flag-without-tensor",
-        "a field asks for a norm whose tensor is not there",
-        "the engine leaves the norm at its initial values, or fails to load",
-        "take config and weights from one revision",
         also=(Severity.ERROR,),
     ),
     note(

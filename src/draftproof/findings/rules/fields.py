@@ -5,8 +5,8 @@ import difflib
 from draftproof.config.drafter import Method
 from draftproof.config.json_pointer import split_pointer
 from draftproof.config.parse import UnrecognisedConfig
-from draftproof.config.raw import RawConfig
 from draftproof.config.problem import Problem, ProblemKind
+from draftproof.config.raw import RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence
 from draftproof.findings.fields import says
