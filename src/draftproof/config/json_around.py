@@ -3,29 +3,17 @@
 import re
 from collections.abc import Mapping
 
+from draftproof.config.json_lines import line_kind
 from draftproof.config.json_log import DefectLog
 from draftproof.config.json_peers import all_refuse
-from draftproof.config.recognise import HTTP_ERROR
+from draftproof.config.json_value import one_line
 
 __all__ = ["name_trailing", "skip_leading"]
 
 _BLANKS = " \t\r\n\0"  # zero bytes are named for the whole file, as json-nul-bytes
-_VALUE_START = re.compile(r"^[ \t]*[{]", re.MULTILINE)
-_FENCE = re.compile(r"\s*```[\w-]*[ \t]*$", re.MULTILINE)
-_DELIMITER = re.compile(
-    r"[ \t]*'?\"?[A-Z_]*(?:EOF|EOT|EOS|END|STOP|JSON|CONFIG|HEREDOC|PY)[A-Z_0-9]*'?\"?[ \t]*"
-)
-_WORD_DELIMITER = re.compile(r"[A-Z_]{2,}[A-Z_0-9]*")
-_COMMANDS = (
-    "awk|bash|cat|cd|chmod|chown|cp|curl|docker|done|echo|exec|exit|export|false|fi|git|grep|head|if|jq|kill|kubectl|less|ls|mkdir"
-    "|mv|nano|pip|printf|pwd|python|python3|rm|rsync|scp|sed|sha256sum|ssh|sudo|sync|tail|tee|test|then|touch|true|unset|vi|vim|wget|while"
-)
-_SHELL = re.compile(
-    rf"[ \t]*(?:[\w.@:~/-]*[$#%>][ \t]|\$|#|>|&&|\|\|?|;|`|(?:{_COMMANDS})(?=[ \t\n;&|<>]|$)"
-    r"|(?:bash|sh|zsh|-bash): |[A-Z_][A-Z0-9_]*=)"
-)
-_COMMENT = re.compile(r"[ \t]*(?://|/\*)")
-_SHOWN_CHARACTERS = 60
+_OBJECT_LINE = re.compile(r"^[ \t]*\{", re.MULTILINE)
+_MOST_LINES = 1000
+_BRACKETS_ONLY = re.compile(r"[\]},\s]+")
 
 
 def skip_leading(text: str, log: DefectLog) -> int:
@@ -34,27 +22,21 @@ def skip_leading(text: str, log: DefectLog) -> int:
     start = len(text) - len(stripped)
     if not stripped or stripped[0] in "{[\"'/#" or (stripped[0].isdigit() and "{" not in stripped):
         return start
-    match = _VALUE_START.search(text)
-    if match is None:
+    # The object most likely begins a line; else ("const x = {") it begins at the first brace.
+    match = _OBJECT_LINE.search(text, start)
+    begin = match.end() - 1 if match else text.find("{", start)
+    if begin <= start:
         return start
-    before = text[start : match.start()]
-    if not before.strip():
-        return start
-    name, found = "json-leading-text", _short(before)
-    if _FENCE.match(before):
-        name = "json-markdown-fence"
-    elif HTTP_ERROR.match(before):
-        name, found = "json-http-error", _short(before)
-    elif _SHELL.match(before):
-        name = "json-shell-text"
+    before = text[start:begin]
+    kind = line_kind(before.split("\n", 1)[0])
     log.add(
-        name,
+        "json-leading-text" if kind == "json-trailing-text" else kind,
         at=start,
         expected="the object to begin the file",
-        found=f"before it: {found}",
+        found=f"before it: {one_line(before)}",
         readers=all_refuse(),
     )
-    return match.start()
+    return begin
 
 
 def name_trailing(text: str, end: int, log: DefectLog) -> None:
@@ -68,41 +50,28 @@ def name_trailing(text: str, end: int, log: DefectLog) -> None:
         _add(log, whole, at, rest)
         return
     previous = ""
-    for line in rest.split("\n"):
+    lines = rest.split("\n", _MOST_LINES)
+    for line in lines[:_MOST_LINES]:
         content = line.strip(_BLANKS)
-        name = _line_name(line.rstrip(_BLANKS)) if content else previous
+        name = line_kind(line) if content else previous
         if content and name != previous:
             _add(log, name, at + (len(line) - len(line.lstrip(_BLANKS))), content)
             previous = name
         at += len(line) + 1
+    if len(lines) > _MOST_LINES:
+        _add(log, "json-trailing-text", at, f"{lines[-1].count(chr(10)) + 1} more lines, not looked at")
 
 
 def _whole_name(rest: str) -> str | None:
     """The kind of a remainder that is one thing."""
     if rest[0] in "{[":
         return "json-second-value"
-    if not rest.strip("]}, \t\r\n"):
+    if rest[0] in "]}," and _BRACKETS_ONLY.fullmatch(rest):
         return "json-extra-bracket"
-    if HTTP_ERROR.fullmatch(rest):
-        return "json-http-error"
     closes = rest.count("}") + rest.count("]") - rest.count("{") - rest.count("[")
     if rest[-1] == "}" and closes > 0 and '"' in rest:
         return "json-overwritten-tail"
     return None
-
-
-def _line_name(line: str) -> str:
-    """The kind of one line; ``line`` keeps its indent, which a delimiter may have and a comment too."""
-    text = line.strip(_BLANKS)
-    kinds = (
-        ("json-http-error", HTTP_ERROR.fullmatch(text)),
-        ("json-heredoc-delimiter", _DELIMITER.fullmatch(line) or _WORD_DELIMITER.fullmatch(text)),
-        ("json-markdown-fence", text.startswith("```")),
-        ("json-comment", _COMMENT.match(line)),
-        ("json-shell-text", _SHELL.match(line)),
-        ("json-second-value", text[0] in "{["),
-    )
-    return next((name for name, matches in kinds if matches), "json-trailing-text")
 
 
 _FOUND: Mapping[str, str] = {
@@ -114,15 +83,11 @@ _FOUND: Mapping[str, str] = {
     "json-markdown-fence": "a Markdown fence",
     "json-comment": "a comment",
     "json-shell-text": "shell text",
+    "json-toml": "a section heading",
     "json-trailing-text": "text",
 }
 
 
 def _add(log: DefectLog, name: str, at: int, content: str) -> None:
-    found = f"{_FOUND[name]}: {_short(content)}"
+    found = f"{_FOUND[name]}: {one_line(content)}"
     log.add(name, at=at, expected="nothing after the value", found=found, readers=all_refuse())
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split()) or repr(text)
-    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 3] + "..."

@@ -91,6 +91,10 @@ _FILES = {
     ),
     "json-binary-file": _error("a binary file, no text", _NO_JSON, "unpack it, or name the right file"),
     "json-yaml": _error("YAML, no JSON", _NO_JSON, "convert it to JSON, or name the right file"),
+    "json-toml": _error("TOML or INI, no JSON", _NO_JSON, "convert it to JSON, or name the right file"),
+    "json-plain-text": _error(
+        "plain text, no JSON", "a message was written in place of the file", _ASK_AGAIN
+    ),
     "json-merge-conflict": _error(
         "an unresolved merge conflict",
         "two versions stand in the file and neither is in force",
@@ -150,6 +154,7 @@ _VALUES = {
     "json-integer-too-long": _error("an integer of thousands of digits", _NO_JSON),
     "json-too-deep": _error("containers nested too deeply", _TOLERANT),
     "json-too-many-values": _error("more values than any config has", "not read further"),
+    "json-too-many-defects": _error("more defects than anybody would read", "not read further", _ASK_AGAIN),
     "json-lone-surrogate": _error("half a surrogate pair", _TOLERANT),
     "json-control-character": _error("a raw control character inside a string", _NO_JSON),
     "json-invalid-escape": _error("an escape that JSON does not have", _NO_JSON),
@@ -204,6 +209,12 @@ _ODDITIES = {
     ),
     "json-float-underflow": DefectKind(
         "warning", "a number too small for a double", "every reader takes it as zero", _EDIT
+    ),
+    "json-error-body": DefectKind(
+        "warning",
+        "the object is a server's error answer",
+        "a failed download was saved as the file",
+        _ASK_AGAIN,
     ),
     "json-terminal-escape": DefectKind(
         "warning",

@@ -4,13 +4,22 @@ import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import islice
 
 from draftproof.config.json_around import name_trailing, skip_leading
-from draftproof.config.json_log import DefectLog
+from draftproof.config.json_log import MAX_DEFECTS, DefectLog, StopReading
 from draftproof.config.json_oddities import note_oddities
 from draftproof.config.json_peers import all_read, all_refuse, not_an_object_readers
 from draftproof.config.json_reader import read_value
-from draftproof.config.json_value import Defect, JsonValue, LineIndex, Position, Positions, value_shown
+from draftproof.config.json_value import (
+    Defect,
+    JsonValue,
+    LineIndex,
+    Position,
+    Positions,
+    Reading,
+    value_shown,
+)
 from draftproof.config.recognise import foreign_bytes, foreign_text
 
 __all__ = ["Document", "read_document"]
@@ -54,45 +63,55 @@ def read_document(data: bytes, max_bytes: int) -> Document:
     unpadded = body.rstrip(b"\x00")
     text, bad_bytes, cut = _decoded(unpadded)
     lines = LineIndex(text)
-    log, oddities = DefectLog(lines), DefectLog(lines)
-    if has_bom:
-        readers = all_refuse()
-        log.add(
-            "json-utf8-bom", at=0, expected="UTF-8 without byte order mark", found="EF BB BF", readers=readers
-        )
-    for offset, found in bad_bytes:
-        log.add("json-not-utf8", at=offset, expected="UTF-8", found=found, readers=all_refuse())
-    if len(unpadded) < len(body):
-        found = f"{len(body) - len(unpadded)} zero bytes from byte {len(data) - len(body) + len(unpadded)} on"
-        log.add("json-nul-tail", at=len(text), expected="no zero bytes", found=found, readers=all_refuse())
-    if "\x00" in text:
-        found = f"{text.count(chr(0))} zero bytes"
-        at = text.index("\x00")
-        log.add("json-nul-bytes", at=at, expected="no zero bytes", found=found, readers=all_refuse())
-    if (foreign := foreign_text(text)) is not None:
-        return Document(text, None, {}, (foreign, *log.all()), ())
-    return _read_text(text, cut, lines, log, oddities)
-
-
-def _read_text(text: str, cut: str, lines: LineIndex, log: DefectLog, oddities: DefectLog) -> Document:
-    start = skip_leading(text, log)
-    reading = read_value(text, start, lines, log, oddities)
-    if reading.is_whole:
-        name_trailing(text, reading.end, log)
-        if not isinstance(reading.value, dict):
-            log.add(
-                "json-not-an-object",
-                at=reading.offsets[""],
-                expected="an object ({...})",
-                found=value_shown(reading.value, ""),
-                readers=not_an_object_readers(reading.value),
-            )
-    if cut and all(defect.id != "json-truncated" for defect in log.all()):
-        log.add("json-not-utf8", at=len(text), expected="UTF-8", found=cut, readers=all_refuse())
+    log, oddities = DefectLog(lines), DefectLog(lines, most=None)
+    try:
+        if has_bom:
+            found = "EF BB BF at the beginning"
+            log.add("json-utf8-bom", at=0, expected="no byte order mark", found=found, readers=all_refuse())
+        for offset, found in bad_bytes:
+            log.add("json-not-utf8", at=offset, expected="UTF-8", found=found, readers=all_refuse())
+        _name_zero_bytes(text, len(body) - len(unpadded), log)
+        if (foreign := foreign_text(text)) is not None:
+            return Document(text, None, {}, (foreign, *log.all()), ())
+        reading = read_value(text, skip_leading(text, log), lines, log, oddities)
+        _name_the_rest(text, cut, reading, log)
+    except StopReading:  # too many defects; the log says so
+        return Document(text, None, {}, log.all(), ())
     defects = log.all()
     if not defects and isinstance(reading.value, dict):
         note_oddities(text, reading.value, reading.offsets, oddities)
     return Document(text, reading.value, Positions(reading.offsets, lines), defects, oddities.all())
+
+
+def _name_zero_bytes(text: str, num_padding: int, log: DefectLog) -> None:
+    if num_padding:
+        found = f"{num_padding} zero bytes"
+        log.add("json-nul-tail", at=len(text), expected="no zero bytes", found=found, readers=all_refuse())
+    if "\x00" in text:
+        found, at = f"{text.count(chr(0))} zero bytes", text.index("\x00")
+        log.add("json-nul-bytes", at=at, expected="no zero bytes", found=found, readers=all_refuse())
+
+
+def _name_the_rest(text: str, cut: str, reading: Reading, log: DefectLog) -> None:
+    """What can only be said once the value was read: what follows it, and whether it is an object."""
+    if reading.is_whole:
+        name_trailing(text, reading.end, log)
+    if reading.is_whole and not isinstance(reading.value, dict):
+        log.add(
+            "json-not-an-object",
+            at=reading.offsets[""],
+            expected="an object ({...})",
+            found=_not_an_object(reading.value),
+            readers=not_an_object_readers(reading.value),
+        )
+    if cut and all(defect.id != "json-truncated" for defect in log.all()):
+        log.add("json-not-utf8", at=len(text), expected="UTF-8", found=cut, readers=all_refuse())
+
+
+def _not_an_object(value: JsonValue) -> str:
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        return "a string that holds an object: it was encoded twice"
+    return value_shown(value, "")
 
 
 def _too_large(data: bytes, max_bytes: int) -> Defect | None:
@@ -130,7 +149,7 @@ def _decoded(data: bytes) -> tuple[str, list[tuple[int, str]], str]:
     text = decoder.decode(data)
     begun = decoder.getstate()[0]
     bad: list[tuple[int, str]] = []
-    for run in _ESCAPED_BYTES.finditer(text):
+    for run in islice(_ESCAPED_BYTES.finditer(text), MAX_DEFECTS + 1):
         wrong = run.group().encode("utf-8", "surrogateescape")
         latin = wrong.decode("cp1252", "replace")
         bad.append((run.start(), f"{wrong[:8].hex(' ')} (would be {latin[:8]!r} in Latin-1)"))

@@ -1,19 +1,31 @@
 """The defects met while reading, each once, in the order of the text."""
 
 from collections.abc import Mapping
+from typing import NoReturn
 
+from draftproof.config.json_peers import all_read
 from draftproof.config.json_value import Defect, LineIndex
 
-__all__ = ["DefectLog"]
+__all__ = ["MAX_DEFECTS", "DefectLog", "StopReading"]
 
+MAX_DEFECTS = 1000
 MAX_DEFECTS_PER_ID = 20
+
+
+class StopReading(Exception):
+    """Nothing after this place can be understood; never leaves json_reader.
+
+    With an argument the text ended, and the argument says inside what; without, the defect is in the log.
+    """
 
 
 class DefectLog:
     """The defects in the order they are met; a flood of one kind is counted instead of listed."""
 
-    def __init__(self, lines: LineIndex) -> None:
+    def __init__(self, lines: LineIndex, *, most: int | None = MAX_DEFECTS) -> None:
+        """Stop reading at ``most`` of them, None for never."""
         self._lines = lines
+        self._most = most
         self._defects: list[Defect] = []
         self._counts: dict[str, int] = {}
 
@@ -27,11 +39,26 @@ class DefectLog:
         readers: Mapping[str, str],
         pointer: str = "",
     ) -> None:
-        """Note one defect at the character offset ``at``; None for the file as a whole."""
+        """Note one defect at the character offset ``at``; None for the file as a whole.
+
+        Raises:
+            StopReading: there are so many that going on would tell nothing new.
+        """
+        if self._most is not None and sum(self._counts.values()) >= self._most:
+            self._give_up(at)
         count = self._counts[defect_id] = self._counts.setdefault(defect_id, 0) + 1
         if count <= MAX_DEFECTS_PER_ID:
             place = None if at is None else self._lines.position(at)
             self._defects.append(Defect(defect_id, pointer, place, expected, found, readers))
+
+    def _give_up(self, at: int | None) -> NoReturn:
+        if "json-too-many-defects" not in self._counts:
+            self._counts["json-too-many-defects"] = 1
+            place = None if at is None else self._lines.position(at)
+            expected, found = f"at most {self._most} defects", "more; the rest was not read"
+            readers = all_read("was not asked about the rest")
+            self._defects.append(Defect("json-too-many-defects", "", place, expected, found, readers))
+        raise StopReading
 
     def place(self, offset: int) -> str:
         """``line N column M`` of an offset, for a sentence."""
@@ -52,6 +79,7 @@ class DefectLog:
                 Defect(defect.id, defect.pointer, defect.position, defect.expected, found, defect.readers)
             )
         # Stable: what has no place comes first, then the order of the text.
+        result.reverse()
         return tuple(sorted(result, key=_place))
 
 

@@ -11,6 +11,18 @@ from draftproof.printable import printable
 
 __all__ = ["note_oddities"]
 
+# What the Hugging Face hub, S3-like stores and web frameworks answer with; no config has these keys alone.
+_ERROR_SIGNS = {"error", "errors", "message", "detail"}
+_ERROR_KEYS = _ERROR_SIGNS | {
+    "status",
+    "statusCode",
+    "code",
+    "type",
+    "path",
+    "requestId",
+    "request_id",
+    "timestamp",
+}
 _HIDDEN = {"Cf", "Zl", "Zp"}
 _LOOKALIKE_SCRIPTS = ("CYRILLIC", "GREEK", "FULLWIDTH", "ARMENIAN", "CHEROKEE", "MATHEMATICAL")
 _HARMLESS_CONTROLS = "\t\n\r\f\0"
@@ -20,6 +32,8 @@ _SHOWN_CHARACTERS = 60
 def note_oddities(text: str, value: dict[str, JsonValue], offsets: dict[str, int], log: DefectLog) -> None:
     """Note every oddity of a text that was read without a defect."""
     _line_endings(text, log)
+    if value and value.keys() <= _ERROR_KEYS and value.keys() & _ERROR_SIGNS:
+        _file(log, "json-error-body", "a config's keys", f"only {', '.join(value)}")
     for pointer, string, is_key in _strings(value, ()):
         _string(pointer, string, offsets[pointer], log, is_key=is_key)
 

@@ -11,6 +11,8 @@ Source: each statement is held against CPython 3.11 json, orjson 3.13, msgspec 0
 2.50 by tests/config/test_json_peers.py.
 """
 
+import re
+
 from draftproof.config.json_value import JsonValue, json_type
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "infinite_readers",
     "integer_readers",
     "json_alone_reads",
+    "nesting_depth",
     "not_an_object_readers",
 ]
 
@@ -41,6 +44,9 @@ _PYDANTIC_DEPTH = 201
 _ORJSON_DEPTH = 1024
 _STACK_SAFE = 900
 _STACK_SURELY_GONE = 5000
+
+_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+_STEPS = {"{": 1, "[": 1, "}": -1, "]": -1}
 
 
 def all_refuse(why: str = "refuses") -> dict[str, str]:
@@ -70,6 +76,15 @@ def integer_readers(number: int) -> dict[str, str] | None:
     if abs(number) > int(_FLOAT_MAX):
         return all_read("reads it exactly") | {"orjson": "refuses"}
     return all_read("reads it exactly") | {"orjson": f"reads the float {float(number)!r}"}
+
+
+def nesting_depth(text: str) -> int:
+    """How many containers stand inside one another at the deepest place; brackets in strings do not count."""
+    depth = deepest = 0
+    for match in _STRUCTURE.finditer(text):
+        depth += _STEPS.get(match.group(), 0)
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def depth_readers(depth: int) -> dict[str, str]:

@@ -4,40 +4,30 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from draftproof.config.json_log import DefectLog
-from draftproof.config.json_peers import all_read, all_refuse, depth_readers
+from draftproof.config.json_lines import is_remains
+from draftproof.config.json_log import DefectLog, StopReading
+from draftproof.config.json_peers import all_read, all_refuse, depth_readers, nesting_depth
 from draftproof.config.json_pointer import below
-from draftproof.config.json_scan import Scanner, StopReading
-from draftproof.config.json_value import JsonValue, LineIndex, value_shown
+from draftproof.config.json_scan import Scanner
+from draftproof.config.json_value import JsonValue, LineIndex, Reading, one_line, value_shown
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "Reading", "read_value"]
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_value"]
 
 MAX_DEPTH = 64
-MAX_VALUES = 1_000_000
+MAX_VALUES = 500_000
 
 _QUOTES = {'"': '"', "'": "'", "\u201c": "\u201d", "\u201d": "\u201d", "\u2018": "\u2019"}
-_TEMPLATE = re.compile(r"\$\{[^}\n]*\}|\$\w+|\{\{.*?\}\}|\{%.*?%\}|<[A-Za-z_][^>\n]*>", re.DOTALL)
+_FEW = 5
+_FAR = 200  # characters: a look around is bounded, so that no hostile file makes each as long as the file
+_TEMPLATE = re.compile(
+    r"\$\{[^}\n]{0,200}\}|\$\w+|\{\{.{0,200}?\}\}|\{%.{0,200}?%\}|<[A-Za-z_][^>\n]{0,200}>", re.DOTALL
+)
+_REST_OF_LINE = re.compile(rf"[^\r\n]{{0,{_FAR}}}")
 _KEY_WORD = re.compile(r"[\w$.-]+")
-_STRUCTURE = re.compile(r'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
 _WORDS = ("true", "false", "null", "NaN", "Infinity")
 _CUT_NUMBER = re.compile(r"-|-?[0-9]+(\.|(\.[0-9]+)?[eE][+-]?)")
 _CLOSERS = {"{": "}", "[": "]"}
 _SHOWN_CHARACTERS = 40
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """What could be read."""
-
-    value: JsonValue
-    offsets: dict[str, int]
-    """Pointer of every value -> character offset where it begins."""
-
-    end: int
-    """Offset just after the value."""
-
-    is_whole: bool
-    """False where reading stopped before the value's end; the defects say why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +42,11 @@ class _Open:
 def read_value(text: str, start: int, lines: LineIndex, defects: DefectLog, oddities: DefectLog) -> Reading:
     """Read the value that begins at ``start`` (blanks before it allowed)."""
     return _Reader(text, start, lines, defects, oddities).read()
+
+
+def _ends(occurrences: list[tuple[int, JsonValue]]) -> list[tuple[int, JsonValue]]:
+    """All of a few, else the first two and the last."""
+    return occurrences if len(occurrences) <= _FEW else [*occurrences[:2], occurrences[-1]]
 
 
 class _Reader:
@@ -191,6 +186,7 @@ class _Reader:
             return self._scan.string(pointer)
         if character in _QUOTES:
             return self._foreign_quotes(pointer, character)
+        self._stop_at_remains(pointer)
         for pattern, name in ((_TEMPLATE, "json-template"), (_KEY_WORD, "json-unquoted-key")):
             if match := pattern.match(self._text, self._scan.at):
                 self._add(name, pointer, "a key in double quotes", match.group()[:_SHOWN_CHARACTERS])
@@ -213,7 +209,16 @@ class _Reader:
             self._add("json-missing-colon", pointer, "a colon after the key", repr(character))
         self._scan.skip_blanks()
 
+    def _stop_at_remains(self, pointer: str) -> None:
+        """A delimiter, a command or a server's message on a line of its own: the value was cut before it."""
+        before = self._text[max(0, self._scan.at - _FAR) : self._scan.at].rstrip(" \t")
+        line = _REST_OF_LINE.match(self._text, self._scan.at)
+        if line and before.endswith(("\n", "\r")) and (name := is_remains(line.group())) is not None:
+            self._add(name, pointer, "the rest of the value", one_line(line.group()))
+            raise StopReading("before foreign text")
+
     def _missing_comma(self, pointer: str) -> None:
+        self._stop_at_remains(pointer)
         character = self._scan.peek()
         if character in "\"'[{-" or character.isalnum() or character == "_":
             self._add("json-missing-comma", pointer, "a comma between two items", repr(character))
@@ -232,7 +237,7 @@ class _Reader:
         raise StopReading
 
     def _duplicate(self, pointer: str, occurrences: list[tuple[int, JsonValue]]) -> None:
-        told = [f"{value_shown(v, pointer)} (line {self._log.line(o)})" for o, v in occurrences]
+        told = [f"{value_shown(v, pointer)} (line {self._log.line(o)})" for o, v in _ends(occurrences)]
         last = value_shown(occurrences[-1][1], pointer)
         self._log.add(
             "json-duplicate-key",
@@ -244,17 +249,14 @@ class _Reader:
         )
 
     def _too_deep(self, pointer: str) -> None:
-        depth = deepest = 0
-        for match in _STRUCTURE.finditer(self._text):
-            depth += {"{": 1, "[": 1, "}": -1, "]": -1}.get(match.group(), 0)
-            deepest = max(deepest, depth)
+        depth = nesting_depth(self._text)
         self._log.add(
             "json-too-deep",
             at=self._scan.at,
             pointer=pointer,
             expected=f"at most {MAX_DEPTH} containers inside one another",
-            found=f"{deepest}",
-            readers=depth_readers(deepest),
+            found=f"{depth}",
+            readers=depth_readers(depth),
         )
         raise StopReading
 
@@ -278,7 +280,7 @@ class _Reader:
         )
         self._log.add(
             "json-truncated",
-            at=len(self._text),
+            at=self._scan.at if inside == "before foreign text" else len(self._text),
             pointer=self._open[-1].pointer if self._open else "",
             expected="the end of every string, array and object that began",
             found=f"the text ends {inside}; still open: {still_open or 'the value itself'}",

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-from draftproof.config.json_log import DefectLog
+from draftproof.config.json_log import DefectLog, StopReading
 from draftproof.config.json_peers import (
     MAX_INT_DIGITS,
     all_read,
@@ -12,9 +12,9 @@ from draftproof.config.json_peers import (
     integer_readers,
     json_alone_reads,
 )
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json_value import JsonValue, one_line
 
-__all__ = ["Scanner", "StopReading"]
+__all__ = ["Scanner"]
 
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _SIMPLE = re.compile(r'"([^"\\\x00-\x1f]*)"')
@@ -25,7 +25,7 @@ _LEADING_ZERO = re.compile(r"-?0[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 _COMMENT = re.compile(r"//[^\n\r]*|#[^\n\r]*|/\*.*?\*/", re.DOTALL)
 _HEX4 = re.compile(r"[0-9a-fA-F]{4}")
 _CUT_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{0,3})?")
-_NEXT_ITEM = re.compile(r'\s*(["}\]]|$)')
+_NEXT_ITEM = re.compile(r'[ \t\r\n]{0,200}(["}\]]|\Z)')
 # What may follow blanks without a closer look: brackets, quotes, separators, and all that begins a value.
 _ORDINARY = frozenset('"{}[],:-0123456789tfnNI')
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
@@ -34,13 +34,6 @@ _PYTHON_WORDS: dict[str, JsonValue] = {"True": True, "False": False, "None": Non
 _INFINITE = {"NaN": "nan", "Infinity": "inf", "-Infinity": "-inf"}
 _INFINITE_SPELLINGS = {"nan", "inf", "infinity"}
 _SHOWN_CHARACTERS = 40
-
-
-class StopReading(Exception):
-    """Nothing after this place can be understood; never leaves json_reader.
-
-    With an argument the text ended, and the argument says inside what; without, the defect is in the log.
-    """
 
 
 class Scanner:
@@ -65,7 +58,9 @@ class Scanner:
             if not character or character in _ORDINARY:
                 return
             if character in "/#" and (comment := _COMMENT.match(self.text, self.at)):
-                self._add("json-comment", "no comment: JSON has none", _short(comment.group()))
+                self._add(
+                    "json-comment", "no comment: JSON has none", one_line(comment.group(), _SHOWN_CHARACTERS)
+                )
                 self.at = comment.end()
             elif character.isspace() or unicodedata.category(character) in {"Cf", "Cc"}:
                 self._foreign_blank(character)
@@ -126,7 +121,7 @@ class Scanner:
             at=start,
             pointer=pointer,
             expected="a closing quote on the same line",
-            found=_short(value),
+            found=one_line(value, _SHOWN_CHARACTERS),
             readers=all_refuse(),
         )
         stripped = value.rstrip()
@@ -209,7 +204,12 @@ class Scanner:
         else:
             name, expected = "json-unknown-word", "a JSON value"
         self.log.add(
-            name, at=start, pointer=pointer, expected=expected, found=_short(run), readers=all_refuse()
+            name,
+            at=start,
+            pointer=pointer,
+            expected=expected,
+            found=one_line(run, _SHOWN_CHARACTERS),
+            readers=all_refuse(),
         )
         return value
 
@@ -223,7 +223,7 @@ class Scanner:
                 at=start,
                 pointer=pointer,
                 expected="a number a double can hold (up to 1.8e308)",
-                found=_short(run),
+                found=one_line(run, _SHOWN_CHARACTERS),
                 readers=infinite_readers(repr(value)),
             )
         elif value == 0.0 and any(c in "123456789" for c in run.lower().split("e")[0]):
@@ -232,7 +232,7 @@ class Scanner:
                 at=start,
                 pointer=pointer,
                 expected="a number a double can hold (from 5e-324)",
-                found=_short(run),
+                found=one_line(run, _SHOWN_CHARACTERS),
                 readers=all_read(f"reads {value!r}"),
             )
         return value
@@ -245,7 +245,7 @@ class Scanner:
                 at=start,
                 pointer=pointer,
                 expected=f"an integer of at most {MAX_INT_DIGITS} digits",
-                found=f"{num_digits} digits: {_short(run)}",
+                found=f"{num_digits} digits: {one_line(run, _SHOWN_CHARACTERS)}",
                 readers=all_refuse(),
             )
             return 0
@@ -256,7 +256,7 @@ class Scanner:
                 at=start,
                 pointer=pointer,
                 expected="an integer within 64 bits",
-                found=_short(run),
+                found=one_line(run, _SHOWN_CHARACTERS),
                 readers=readers,
             )
         return value
@@ -266,9 +266,3 @@ class Scanner:
         self.log.add(
             defect_id, at=self.at, pointer=pointer, expected=expected, found=found, readers=all_refuse()
         )
-
-
-def _short(text: str) -> str:
-    """One line of at most 40 characters, cut in the middle of nothing but the end."""
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 3] + "..."

@@ -1,15 +1,27 @@
 """The words of reading JSON: a value, a place in the text, one thing wrong with the bytes."""
 
+import re
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import cached_property
 
 from draftproof.printable import MASKED, is_secret_key
 
-__all__ = ["Defect", "JsonValue", "LineIndex", "Position", "Positions", "json_type", "value_shown"]
+__all__ = [
+    "Defect",
+    "JsonValue",
+    "LineIndex",
+    "Position",
+    "Positions",
+    "json_type",
+    "one_line",
+    "value_shown",
+]
 
 _SHOWN_CHARACTERS = 40
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
@@ -54,6 +66,21 @@ class Defect:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What could be read."""
+
+    value: JsonValue
+    offsets: dict[str, int]
+    """Pointer of every value -> character offset where it begins."""
+
+    end: int
+    """Offset just after the value."""
+
+    is_whole: bool
+    """False where reading stopped before the value's end; the defects say why."""
+
+
 class LineIndex:
     """Offsets of a text turned into lines and columns.
 
@@ -62,10 +89,11 @@ class LineIndex:
     """
 
     def __init__(self, text: str) -> None:
-        # The two replacements keep every offset: a CRLF ends its line at the LF.
-        unified = text.replace("\r\n", " \n").replace("\r", "\n")
-        lengths = [len(line) + 1 for line in unified.split("\n")]
-        self._starts = [0, *accumulate(lengths)][:-1]
+        self._text = text
+
+    @cached_property
+    def _starts(self) -> "array[int]":
+        return array("L", (0, *(end.end() for end in _LINE_END.finditer(self._text))))
 
     def position(self, offset: int) -> Position:
         """The place of a character offset; the end of the text is a place too."""
@@ -118,3 +146,9 @@ def value_shown(value: JsonValue, pointer: str) -> str:
         return words[value]
     text = f'"{value}"' if isinstance(value, str) else repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[: _SHOWN_CHARACTERS - 3] + "..."
+
+
+def one_line(text: str, width: int = 60) -> str:
+    """Text in a sentence: blanks folded, cut at ``width`` characters."""
+    line = " ".join(text[: 10 * width].split()) or repr(text[:width])
+    return line if len(line) <= width else line[: width - 3] + "..."

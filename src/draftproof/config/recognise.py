@@ -3,34 +3,28 @@
 import re
 from dataclasses import dataclass
 
+from draftproof.config.json_lines import line_kind
 from draftproof.config.json_peers import all_refuse
-from draftproof.config.json_value import Defect, Position
+from draftproof.config.json_value import Defect, Position, one_line
 
-__all__ = ["HTTP_ERROR", "foreign_bytes", "foreign_text"]
+__all__ = ["foreign_bytes", "foreign_text"]
 
 _LFS = re.compile(rb"version https://(?:git-lfs\.github\.com/spec|hawser\.github\.com/spec)/")
 _LFS_OID = re.compile(rb"^oid (\S+)", re.MULTILINE)
 _LFS_SIZE = re.compile(rb"^size (\d+)", re.MULTILINE)
 _XET = re.compile(rb"# xet version ")
-_HTML = re.compile(r"\s*(?:<!--.*?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL)
-_TITLE = re.compile(r"<title[^>]*>(.*?)</title>", re.IGNORECASE | re.DOTALL)
+_HTML = re.compile(
+    r"\s*(?:<!--.{0,2000}?-->\s*)?<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE | re.DOTALL
+)
+_TITLE = re.compile(r"<title[^>]{0,200}>(.{0,300}?)</title>", re.IGNORECASE | re.DOTALL)
 _XML = re.compile(r"\s*<(?:\?xml|!DOCTYPE|[A-Za-z][\w:.-]*[\s>/])")
-_XML_CODE = re.compile(r"<Code>(.*?)</Code>")
+_XML_CODE = re.compile(r"<Code>([^<]{0,200})</Code>")
 _CONFLICT = re.compile(r"^(?:<{7} |>{7} ).*$", re.MULTILINE)
 _NUMBERED = re.compile(r" *[0-9]+(?:\t|: ?| ?[|\u2502\u2192] ?)")
+_INI_LINE = re.compile(r"[a-z_][\w.-]* *= *[^=].*")
+_MESSAGE = re.compile(r"(?:error|warning|fatal|exception|traceback|usage|note|info)\b", re.IGNORECASE)
+_VALUE_STARTS = tuple("{[\"'/")
 _YAML_KEY = re.compile(r"(?:- )?[A-Za-z_][\w.-]*:(?: .*)?$")
-_PHRASES = (
-    "range not satisfiable|not found|entry not found|repository not found|revision not found|access denied"
-    "|forbidden|unauthorized|bad gateway|bad request|gateway time-?out|service unavailable"
-    "|internal server error|too many requests|invalid username or password\\.?|moved permanently"
-    "|invalid credentials in authorization header|temporary redirect|request timeout|gone|error"
-)
-HTTP_ERROR = re.compile(
-    rf"\s*(?:HTTP/[0-9.]+\s+[1-5][0-9]{{2}}[^\r\n]*"
-    rf"|(?:(?:error|http error)?[: ]*[45][0-9]{{2}})[ :-]*(?:{_PHRASES})"
-    rf"|(?:requested )?(?:{_PHRASES}))[.!]?\s*(?=$|[\r\n])",
-    re.IGNORECASE,
-)
 _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"\x1f\x8b", "gzip data"),
     (b"PK\x03\x04", "a zip archive (PyTorch checkpoints are zip archives too)"),
@@ -48,7 +42,6 @@ _MAGIC: tuple[tuple[bytes, str], ...] = (
     (b"SQLite format 3\x00", "an SQLite database"),
 )
 _SAFETENSORS_HEADER_MAX = 100_000_000  # safetensors 0.8 tensor.rs MAX_HEADER_SIZE
-_SHOWN_CHARACTERS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,22 +91,22 @@ def foreign_text(text: str) -> Defect | None:
     named: _Named | None = None
     if _HTML.match(text):
         title = _TITLE.search(text)
-        said = f"an HTML page titled {_short(title.group(1))!r}" if title else "an HTML page"
+        said = f"an HTML page titled {one_line(title.group(1))!r}" if title else "an HTML page"
         named = _Named("json-html-page", "one JSON object", said)
     elif _XML.match(text):
         code = _XML_CODE.search(text)
-        said = f"an XML error document: {_short(code.group(1))}" if code else "an XML document"
+        said = f"an XML error document: {one_line(code.group(1))}" if code else "an XML document"
         named = _Named("json-xml-document", "one JSON object", said)
     elif conflict := _CONFLICT.search(text):
         line = text.count("\n", 0, conflict.start()) + 1
-        named = _Named("json-merge-conflict", "a resolved merge", _short(conflict.group()), line)
-    elif (message := HTTP_ERROR.match(text)) and "{" not in text:
-        named = _Named("json-http-error", "one JSON object", _short(message.group()))
+        named = _Named("json-merge-conflict", "a resolved merge", one_line(conflict.group()), line)
     elif _is_numbered(text):
-        shown = _short(text.lstrip("\n").split("\n", 1)[0])
+        shown = one_line(text.lstrip("\n").split("\n", 1)[0])
         named = _Named("json-line-numbers", "JSON without line numbers before each line", shown)
     elif _is_yaml(text):
-        named = _Named("json-yaml", "JSON", f"YAML: {_short(_lines(text)[0])}")
+        named = _Named("json-yaml", "JSON", f"YAML: {one_line(_lines(text)[0])}")
+    elif (name := _plain_text(text)) is not None:
+        named = _Named(name, "one JSON object", one_line(text))
     return named.defect() if named else None
 
 
@@ -127,15 +120,25 @@ def _is_numbered(text: str) -> bool:
     return len(lines) > 1 and len(numbers) == len(lines)
 
 
+def _plain_text(text: str) -> str | None:
+    """The defect of words without any JSON among them; None where there may be a value."""
+    first = text.lstrip().split("\n", 1)[0].strip()
+    kind = line_kind(first)
+    if kind == "json-toml" or _INI_LINE.fullmatch(first):
+        return "json-toml"
+    if "{" in text or "[" in text or first[:1] in _VALUE_STARTS or not first[:1].isprintable():
+        return None
+    if kind == "json-trailing-text":
+        return "json-plain-text" if len(first.split()) > 1 else None
+    return kind
+
+
 def _is_yaml(text: str) -> bool:
     lines = _lines(text)
-    if not lines or text.lstrip()[:1] in "{[\"'":
+    if not lines or text.lstrip()[:1] in _VALUE_STARTS:
         return False
     if lines[0].strip() == "---":
         return True
+    if line_kind(lines[0]) != "json-trailing-text" or _MESSAGE.match(lines[0]):
+        return False
     return bool(_YAML_KEY.match(lines[0])) and not lines[0].rstrip().endswith(("{", "[", ","))
-
-
-def _short(text: str) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= _SHOWN_CHARACTERS else line[: _SHOWN_CHARACTERS - 3] + "..."
