@@ -122,16 +122,6 @@ class GgufFile:
             raise self.refused(key, "a string or a number", repr(found))
         return found
 
-    def num_items(self, key: str) -> int:
-        """How many items the list at ``key`` has.
-
-        Raises:
-            RefusedInput: there is nothing at ``key``.
-        """
-        if key not in self._fields:
-            raise self.refused(key, "a list in the metadata", "none")
-        return len(self._fields[key].data)
-
     def shapes(self) -> Mapping[str, tuple[int, ...]]:
         """Every tensor's shape by its Hugging Face name; the file counts dimensions from the last."""
         return {

@@ -28,7 +28,7 @@ _OUTSIDE_TEXT = frozenset(
         "/hidden_size",
     }
 )
-"""Unparsed keys beside ``text_config``: of the vision tower, which text never enters, or copies nobody reads."""
+"""Unparsed keys beside ``text_config``: of the vision tower, which text never enters, or copies."""
 
 _HARMLESS: Mapping[str, tuple[JsonValue, ...] | None] = {
     "max_window_layers": None,  # spent on the kinds of the layers
