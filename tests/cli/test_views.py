@@ -135,6 +135,16 @@ def test_a_value_the_library_loses_is_first_wrong_at_parsed(capsys: Capture, tmp
     assert [f["id"] for f in document["findings"]] == ["parsed-window-nulled"] * 2
 
 
+def test_a_file_that_contradicts_itself_is_wrong_at_bytes(capsys: Capture, tmp_path: Path) -> None:
+    """Layers that slide and a window written as null: the parser keeps both, so the file is first wrong."""
+    case = "types, null window"
+    code, document = run(capsys, laid_out(tmp_path, case), *pythons(tmp_path, case, *VERSIONS))
+    assert code == 1
+    wrong = {pointer: row["first_wrong"] for pointer, row in fields(document).items() if row["first_wrong"]}
+    assert wrong == {"/sliding_window": "BYTES"}
+    assert [(f["id"], f["layer"]) for f in document["findings"]] == [("sliding-without-window", "BYTES")]
+
+
 def test_without_a_python_nothing_is_said_about_parsing(capsys: Capture, tmp_path: Path) -> None:
     """No interpreter, no parsed column; that is said, and costs nothing."""
     code, document = run(capsys, laid_out(tmp_path, "C types without switch"))

@@ -73,6 +73,7 @@ CASES: Mapping[str, str] = {
     "types, no window": _with(layer_types=SSSSF, use_sliding_window=True),
     "types, null window": _with(layer_types=SSSSF, use_sliding_window=True, sliding_window=None),
     "three types": _with(layer_types=["sliding_attention", "sliding_attention", "full_attention"]),
+    "full types, stray window": _with(sliding_window=2048, layer_types=FFFFF),
     # Further ways in which a field may fare.
     "window switched off": _with(sliding_window=4096, use_sliding_window=False),
     "unknown label": _with(layer_types=["slipping_attention"] * 5),

@@ -1,4 +1,4 @@
-"""Ask the real libraries about every case and write what they say: ``python tests/runtimes/record.py``."""
+"""Ask the real libraries and write what they say: ``python tests/runtimes/record.py [CASE]...``, default all."""
 
 import json
 import sys
@@ -29,14 +29,15 @@ def ask_about(text: str, version: str) -> Mapping[str, Any]:
     return body
 
 
-def main() -> None:
-    """Write one file a version, one line a case."""
+def main(cases: list[str]) -> None:
+    """Write one file a version, one line a case, in the order of the cases."""
     for version in VERSIONS:
-        answers = {name: ask_about(text, version) for name, text in CASES.items()}
-        lines = [f"{json.dumps(name)}: {json.dumps(body, sort_keys=True)}" for name, body in answers.items()]
-        TRANSCRIPTS.mkdir(exist_ok=True)
-        (TRANSCRIPTS / f"transformers-{version}.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+        path = TRANSCRIPTS / f"transformers-{version}.json"
+        answers: dict[str, Any] = json.loads(path.read_text()) if path.exists() and cases else {}
+        answers |= {name: ask_about(CASES[name], version) for name in cases or CASES}
+        lines = [f"{json.dumps(name)}: {json.dumps(answers[name], sort_keys=True)}" for name in CASES]
+        path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -28,6 +28,7 @@ WINDOWS: list[tuple[str, int | None, list[str]]] = [
     ("types, null window", None, SSSSF),
     ("A window alone", None, FFFFF),
     ("E all full", None, FFFFF),
+    ("full types, stray window", None, FFFFF),
 ]
 
 

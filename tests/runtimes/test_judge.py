@@ -47,6 +47,7 @@ ON_BOTH: dict[str, Found] = {
     "nulls": [],
     "types, no window": [("warning", "parsed-hole-filled", "/sliding_window")],
     "types, null window": [],
+    "full types, stray window": [],
     "window switched off": [],
     "old dtype": [],
     "vocabulary missing": [("warning", "parsed-hole-filled", "/vocab_size")],

@@ -18,6 +18,9 @@ def judge_window(raw: RawConfig, home: KeyPath, fields: Mapping[KeyPath, FieldRe
     if window is None or types is None:
         return
     slides = sliding_layers(types.value)
+    is_written = types.written and types.bytes is not None
+    if window.how is How.NULLED and is_written and not slides:
+        return  # the file itself says that no layer slides: nobody misses the window
     if window.how is How.NULLED:
         yield from _nulled(raw, window, types)
     elif slides and window.bytes is None and window.value is not None:

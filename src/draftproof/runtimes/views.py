@@ -11,7 +11,7 @@ from draftproof.config.view import Agreement, Entry, View, view_of_raw
 from draftproof.findings.check import Report, check
 from draftproof.findings.evidence import Evidence
 from draftproof.findings.finding import Finding, NotLooked, Severity
-from draftproof.findings.rules import drift, files
+from draftproof.findings.rules import drift, files, windows
 from draftproof.names import Layer
 from draftproof.runtimes.compare import compare
 from draftproof.runtimes.fields import FieldReading, How
@@ -23,6 +23,10 @@ __all__ = ["Interpreter", "Row", "Views", "interpret", "views_of"]
 
 BYTES_RULES = (files.RULES[0], *drift.RULES)
 """Whether the file can be read at all, and whether it is the file that was meant."""
+
+CONTRADICTION = "sliding-without-window"
+CONTRADICTION_RULES = tuple(rule for rule in windows.RULES if CONTRADICTION in rule.ids)
+"""A file whose layers slide without a window contradicts itself: no parser is needed for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,11 +137,12 @@ def views_of(evidence: Evidence, interpreters: Sequence[Interpreter]) -> Views:
     raw = evidence.subject.raw
     intent = evidence.intent.raw if evidence.intent else None
     lower = check(evidence, BYTES_RULES)
+    contradictions = [f for f in check(evidence, CONTRADICTION_RULES).findings if f.id == CONTRADICTION]
     views = [view_of_raw(intent, Layer.INTENT)] if isinstance(intent, RawConfig) else []
     if isinstance(raw, RawConfig):
-        views.append(view_of_raw(raw, Layer.BYTES))
+        views.append(_bytes_view(raw, contradictions))
     views += [_parsed_view(one, one.answer) for one in interpreters if isinstance(one.answer, HfReading)]
-    found = (*lower.findings, *(finding for one in interpreters for finding in one.findings))
+    found = (*lower.findings, *contradictions, *(finding for one in interpreters for finding in one.findings))
     report = Report(
         tuple(_masked(finding) for finding in found),
         (*_named(lower.not_looked), *_not_looked(evidence, interpreters)),
@@ -146,6 +151,16 @@ def views_of(evidence: Evidence, interpreters: Sequence[Interpreter]) -> Views:
     return Views(
         str(evidence.subject.config_path), intended, tuple(interpreters), _rows(views, interpreters), report
     )
+
+
+def _bytes_view(raw: RawConfig, contradictions: Sequence[Finding]) -> View:
+    view = view_of_raw(raw, Layer.BYTES)
+    wrong = {finding.pointer for finding in contradictions}
+    entries = {
+        pointer: replace(entry, agreement=Agreement.WRONG) if pointer in wrong else entry
+        for pointer, entry in view.entries.items()
+    }
+    return replace(view, entries=entries)
 
 
 def _masked(finding: Finding) -> Finding:
