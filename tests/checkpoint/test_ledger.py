@@ -2,6 +2,7 @@
 
 import json
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -234,3 +235,26 @@ def test_snapshot_is_followed_to_its_blob(tmp_path: Path) -> None:
     (snapshot / "b.safetensors").symlink_to("../../blobs/" + "2" * 64)
     (tmp_path / "model").symlink_to(snapshot)
     assert set(looked(tmp_path / "model").tensors) == {*SHARDS[FIRST], *SHARDS[SECOND]}
+
+
+def test_several_indexes(tmp_path: Path) -> None:
+    """Two indexes in one directory are named, and the usual one is read."""
+    index = (sharded(tmp_path) / "model.safetensors.index.json").read_text()
+    (tmp_path / "other.safetensors.index.json").write_text(index)
+    assert named(tmp_path) == [("index-several", "model.safetensors.index.json")]
+    assert looked(tmp_path).index_name == "model.safetensors.index.json"
+
+
+def test_a_shard_without_permission() -> None:
+    """A shard that may not be opened is unreadable, not empty."""
+    with tempfile.TemporaryDirectory() as folder:  # outside pytest's own, which only its user may enter
+        root = Path(folder)
+        root.chmod(0o755)
+        write_shard(root / "model.safetensors", SHARDS[FIRST]).chmod(0)
+        user = os.geteuid()
+        os.seteuid(user or 65534)  # root may open anything, so root looks as nobody
+        try:
+            told = named(root)
+        finally:
+            os.seteuid(user)
+    assert told == [("shard-unreadable", "model.safetensors")]

@@ -113,17 +113,21 @@ def _feed(descriptor: int, size: int, hashes: Sequence[_Hash], report: Callable[
     """Read ``size`` bytes once; how many there were. A file that grows meanwhile is not followed."""
     buffer = memoryview(bytearray(_BUFFER_BYTES))
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_SEQUENTIAL)
-    position = 0
+    position, was_cached = 0, _is_cached(descriptor, 0)
     while position < size:
-        was_cached = _is_cached(descriptor, position)
         count = os.preadv(descriptor, [buffer[: size - position]], position)
         if not count:
             break
+        # The next piece is asked for before this one is hashed: disk and core work at the same time.
+        ahead = position + count
+        next_cached = _is_cached(descriptor, ahead)
+        if not next_cached:
+            os.posix_fadvise(descriptor, ahead, _BUFFER_BYTES, os.POSIX_FADV_WILLNEED)
         for state in hashes:
             state.update(buffer[:count])
         if not was_cached:
             os.posix_fadvise(descriptor, position, count, os.POSIX_FADV_DONTNEED)
-        position += count
+        position, was_cached = ahead, next_cached
         report(count)
     return position
 

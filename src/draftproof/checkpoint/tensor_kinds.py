@@ -102,7 +102,7 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
         "tensor-quantised-leftover": (
             "error",
             "a quantiser replaced a parameter that engines keep plain",
-            "the parameter keeps its initial values and the packed tensors are skipped; acceptance length 1.0",
+            "the parameter keeps its initial values, the packed tensors are skipped; acceptance length 1.0",
             "leave this module out of the quantisation",
         ),
         "layer-quantised": (
