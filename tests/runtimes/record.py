@@ -1,4 +1,4 @@
-"""Ask the real libraries and write what they say: ``python tests/runtimes/record.py [CASE]...``, default all."""
+"""Ask the real libraries and write what they say: ``python tests/runtimes/record.py [CASE]...``."""
 
 import json
 import sys
