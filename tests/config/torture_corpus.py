@@ -16,6 +16,7 @@ def _nested(depth: int) -> bytes:
 
 
 _DOC = b'{"block_size": 16, "mask_token_id": 248070}'
+_BIG = ("json-integer-beyond-64-bits",)
 _LFS = (
     b"version https://git-lfs.github.com/spec/v1\n"
     b"oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\nsize 1136\n"
@@ -257,6 +258,8 @@ CASES: tuple[Case, ...] = (
     ("crlf and lf", b'{\r\n"a": 1\n}\n', ("json-mixed-line-endings",)),
     ("30 digits", b'{"a": ' + b"9" * 30 + b"}", ("json-integer-beyond-64-bits",)),
     ("4300 digits", b'{"a": ' + b"9" * 4300 + b"}", ("json-integer-beyond-64-bits",)),
+    ("an integer that rounds to the largest double", b'{"a": %d}' % (int(1.7976931348623157e308) + 1), _BIG),
+    ("an integer that rounds to no double", b'{"a": %d}' % (2**1024 - 2**970), _BIG),
     ("2^64", b'{"a": 18446744073709551616}', ("json-integer-beyond-64-bits",)),
     ("-2^63-1", b'{"a": -9223372036854775809}', ("json-integer-beyond-64-bits",)),
     ("1e-400", b'{"a": 1e-400}', ("json-float-underflow",)),

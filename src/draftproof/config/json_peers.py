@@ -33,8 +33,6 @@ PEERS = ("json", "orjson", "msgspec", "pydantic-core")
 MAX_INT_DIGITS = 4300
 """CPython's default limit on text to int; json, msgspec and pydantic-core all stop there too."""
 
-# An integer of more digits than this is beyond the largest double, which orjson falls back to.
-_FLOAT_MAX = 1.7976931348623157e308
 _INT64_MIN = -(2**63)
 _UINT64_MAX = 2**64 - 1
 
@@ -73,9 +71,11 @@ def integer_readers(number: int) -> dict[str, str] | None:
     """How an integer outside 64 bits is read; None where every reader keeps it exactly."""
     if _INT64_MIN <= number <= _UINT64_MAX:
         return None
-    if abs(number) > int(_FLOAT_MAX):
-        return all_read("reads it exactly") | {"orjson": "refuses"}
-    return all_read("reads it exactly") | {"orjson": f"reads the float {float(number)!r}"}
+    try:
+        orjson = f"reads the float {float(number)!r}"
+    except OverflowError:  # it rounds to no finite double
+        orjson = "refuses"
+    return all_read("reads it exactly") | {"orjson": orjson}
 
 
 def nesting_depth(text: str) -> int:
