@@ -7,7 +7,10 @@ import pytest
 from checkpoint.clean import CLEAN, EAGLE3_LLAMA, SIZE_8B, checkpoint_of, config_of
 from checkpoint.models import Decoder, Shapes, dflash
 from draftproof.checkpoint.derive import derive_facts
+from draftproof.checkpoint.expected import expected_tensors
 from draftproof.checkpoint.geometry import compare_facts
+from draftproof.checkpoint.match import match_tensors
+from draftproof.checkpoint.mismatch import match_defects
 
 DFLASH_8B = "zlab-qwen3-8b-dflash-b16.json"
 LLAMA = "specforge-llama3-8b-eagle3.json"
@@ -123,3 +126,19 @@ def test_a_disagreement_names_its_tensor(tmp_path: Path) -> None:
     assert [(d.tensor, d.rule) for d in found] == [
         ("model.fc.weight", "24576 columns of fc / target_hidden_size 4096")
     ]
+
+
+@pytest.mark.parametrize("case", ["taps", "width of the target", "heads", "key heads", "intermediate"])
+def test_a_misshapen_tensor_is_not_told_twice(tmp_path: Path, case: str) -> None:
+    """Tensors whose shape follows from a disagreement are told by it alone; others still by name."""
+    name, shapes, _ = DISAGREEMENTS[case]
+    checkpoint = checkpoint_of(tmp_path, shapes)
+    table = expected_tensors(config_of(name))
+    match = match_tensors(table, checkpoint)
+    told = compare_facts(derive_facts(checkpoint), config_of(name))
+    assert match.misshapen
+    assert match_defects(table, match, checkpoint, told) == ()
+    assert {d.id for d in match_defects(table, match, checkpoint)} == {"tensor-misshapen"}
+    other = checkpoint_of(tmp_path, shapes | {"norm.weight": (4096,), "hidden_norm.weight": (4095,)})
+    found = match_defects(table, match_tensors(table, other), other, told)
+    assert [(d.id, d.subject) for d in found] == [("tensor-misshapen", "hidden_norm.weight")]

@@ -191,12 +191,12 @@ def test_clean_files_of_the_library_have_no_defect(tmp_path: Path) -> None:
 
 
 def test_whatever_the_library_refuses_we_refuse(tmp_path: Path) -> None:
-    """3000 random edits of a header's bytes, fixed seed: never refused there and clean here."""
+    """1000 random edits of a header's bytes, fixed seed: never refused there and clean here."""
     chance = random.Random(7)  # noqa: S311 - a fixed seed, nothing secret
     base = file_of(header_of([("a", "F32", (2,), 8), ("b", "BF16", (2, 2), 8)], {"format": "pt"}))
     path = tmp_path / "x.safetensors"
     refused = 0
-    for _ in range(3000):
+    for _ in range(1000):
         content = bytearray(base)
         for _ in range(chance.randint(1, 3)):
             content[chance.randrange(8, len(base) - 16)] = chance.choice(
@@ -206,7 +206,7 @@ def test_whatever_the_library_refuses_we_refuse(tmp_path: Path) -> None:
         if library_refuses(path):
             refused += 1
             assert ids, bytes(content)
-    assert refused > 1000
+    assert refused > 300
 
 
 def test_every_cut_is_refused(tmp_path: Path) -> None:

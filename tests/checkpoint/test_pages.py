@@ -113,6 +113,20 @@ def test_a_hole_is_found_and_not_read(tmp_path: Path) -> None:
     assert scan.skipped == ("b.weight",)
 
 
+@pytest.mark.parametrize(("kept", "expected"), [(13, []), (13.4, [("shard-zero-tail", "model.safetensors")])])
+def test_zeros_up_to_the_end(tmp_path: Path, kept: float, expected: list[tuple[str, str]]) -> None:
+    """Rows of zeros at the end are ordinary; zeros that begin inside a row are a write that stopped."""
+    row = 4096 * 2
+    data = filled("BF16", (16, 4096))
+    cut = int(kept * row)
+    tensors = {
+        **tensors_of({"a.weight": BIG}),
+        "lm_head.weight": ("BF16", (16, 4096), data[:cut] + bytes(16 * row - cut)),
+    }
+    write_shard(tmp_path / "model.safetensors", tensors)
+    assert told(tmp_path) == expected
+
+
 def test_the_sample_is_the_same_twice(tmp_path: Path) -> None:
     """Two scans of one file read the same pages and say the same."""
     write_shard(tmp_path / "model.safetensors", {"zero.weight": ("BF16", BIG, bytes(65536))})

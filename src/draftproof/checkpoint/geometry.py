@@ -1,15 +1,15 @@
 """Facts derived from shapes held against the config: what the file says, what the weights are."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from draftproof.checkpoint.derive import Fact
-from draftproof.checkpoint.table import times
+from draftproof.checkpoint.table import Dim, times
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.source import Sourced
 from draftproof.config.target import TargetConfig
 
-__all__ = ["Disagreement", "compare_facts"]
+__all__ = ["Disagreement", "compare_facts", "explains"]
 
 Value = int | bool | str
 _EAGLE3 = {Method.EAGLE3, Method.PEAGLE}
@@ -42,6 +42,15 @@ def compare_facts(facts: tuple[Fact, ...], config: DrafterConfig | TargetConfig)
     else:
         found += _differ(known, "attention_bias", config.qkv_bias, "qkv_bias")
     return tuple(found)
+
+
+def explains(disagreement: Disagreement, expected: Sequence[Dim], found: Sequence[int]) -> bool:
+    """Whether a shape differs only by this disagreement: every side that is off is off by its factor."""
+    told, said = disagreement.derived, disagreement.configured
+    if type(told) is not int or type(said) is not int or not said or len(expected) != len(found):
+        return False
+    wrong = [(want, have) for want, have in zip(expected, found, strict=True) if want not in {None, have}]
+    return bool(wrong) and all(want and have * said == want * told for want, have in wrong)
 
 
 _Known = Mapping[str, Fact]

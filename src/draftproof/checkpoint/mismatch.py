@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from draftproof.checkpoint.geometry import Disagreement, explains
 from draftproof.checkpoint.ledger import Checkpoint
 from draftproof.checkpoint.match import Match, Quantised
 from draftproof.checkpoint.shard import ArtefactDefect, listed
@@ -15,8 +16,20 @@ _NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _LAYER = re.compile(r"(^|\.)layers\.\d+\.|^midlayer\.")
 
 
-def match_defects(table: ExpectedTable, match: Match, checkpoint: Checkpoint) -> tuple[ArtefactDefect, ...]:
-    """Every disagreement between the table and the checkpoint as a named defect."""
+def match_defects(
+    table: ExpectedTable,
+    match: Match,
+    checkpoint: Checkpoint,
+    told: Sequence[Disagreement] = (),
+) -> tuple[ArtefactDefect, ...]:
+    """Every disagreement between the table and the checkpoint as a named defect.
+
+    Args:
+        table: what the architecture reads.
+        match: the table held against ``checkpoint``.
+        checkpoint: the ledger.
+        told: fields told elsewhere; a tensor misshapen by one of them alone is not told again.
+    """
     root = str(checkpoint.root)
     if table.unknown is not None:
         return ()
@@ -25,6 +38,8 @@ def match_defects(table: ExpectedTable, match: Match, checkpoint: Checkpoint) ->
     defects = [] if match.prefix is None else [_prefix(match, match.prefix, root)]
     defects += _unfilled(table, match.unfilled, root)
     for expected, tensor in match.misshapen:
+        if any(explains(d, expected.shape or (), tensor.shape) for d in told):
+            continue
         where = f"{checkpoint.root / tensor.shard} tensor {tensor.name}"
         found = _shape(tensor.shape)
         defects.append(

@@ -13,6 +13,7 @@ from draftproof.checkpoint.ledger import Checkpoint
 from draftproof.checkpoint.members import Member, follow, open_member
 from draftproof.checkpoint.nonfinite import NONFINITE, count_nonfinite
 from draftproof.checkpoint.shard import ArtefactDefect, Shard, TensorEntry
+from draftproof.checkpoint.zero_tail import zero_tail
 from draftproof.errors import CouldNotLook
 
 __all__ = ["PAGE_BYTES", "PageScan", "scan_pages"]
@@ -86,6 +87,15 @@ class _Scan:
                 self.skipped.append(tensor.name)
             else:
                 self.tensor(descriptor, tensor, member)
+
+        if not holes and (tail := zero_tail(descriptor, size, shard)) is not None:
+            begin, cut = tail
+            found = f"only zeros from byte {begin} on, {size - begin} bytes; they begin inside {cut.name}"
+            self.defects.append(
+                ArtefactDefect(
+                    "shard-zero-tail", shard.name, "weights up to the end", found, str(member.path)
+                )
+            )
 
     def tensor(self, descriptor: int, tensor: TensorEntry, member: Member) -> None:
         """One tensor that is on disk."""

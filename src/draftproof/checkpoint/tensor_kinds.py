@@ -16,6 +16,12 @@ CONTENTS: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
             "no trained matrix is: it was zeroed by a failed write, or never initialised",
             _AGAIN,
         ),
+        "shard-zero-tail": (
+            "error",
+            "a shard ends in zeros that begin inside a row",
+            "a write stopped there: the size is right, the rest was never filled; the library accepts it",
+            _AGAIN,
+        ),
         "tensor-nonfinite": (
             "error",
             "a tensor with NaN or infinity",
