@@ -86,6 +86,7 @@ CASES: Mapping[str, str] = {
     "no model_type": _with("model_type"),
     "unknown model_type": _with(model_type="qwen300"),
     "code in auto_map": _with(auto_map={"AutoConfig": "configuration_evil.EvilConfig"}),
+    "class in auto_map": _with(model_type="evil", auto_map={"AutoConfig": "configuration_evil.EvilConfig"}),
     "speculators": json.dumps({"speculators_model_type": "dflash", "transformer_layer_config": BASE}) + "\n",
     **{
         name: (CONFIGS / name).read_text(encoding="utf-8")

@@ -55,6 +55,7 @@ ON_BOTH: dict[str, Found] = {
     "no model_type": [("error", "parsed-refused", "")],
     "unknown model_type": [("error", "parsed-refused", "/model_type")],
     "code in auto_map": [],
+    "class in auto_map": [("note", "parsed-no-class", "/auto_map/AutoConfig")],
     "speculators": [("note", "parsed-no-class", "/speculators_model_type")],
     "casestudy-qwen3.6-27b-dflash-STALE-reconstructed.json": [],
     "specforge-llama3-8b-eagle3.json": [],

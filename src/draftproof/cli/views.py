@@ -123,8 +123,8 @@ def _parsed(row: "Row", python: str) -> str:
     field = row.parsed.get(python)
     if field is None:
         return "-"
-    if field.how.value == "kept":
-        return "="
+    if field.how.value in ("kept", "refused"):
+        return "=" if field.how.value == "kept" else "not parsed"
     return f"{value_line(mask_secrets(field.value, row.pointer))} {field.how.value}"
 
 

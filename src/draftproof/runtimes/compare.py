@@ -41,7 +41,7 @@ SHOWN_WHEN_SILENT = (
 def compare(disk: Mapping[str, JsonValue], reading: HfReading) -> tuple[FieldReading, ...]:
     """Every field of the file, then those it is silent about and a consumer depends on."""
     if reading.refusal is not None:
-        why = f"{reading.refusal.type}: {reading.refusal.message}"
+        why = reading.refusal.sentence
         return tuple(FieldReading(path, True, value, None, How.REFUSED, why) for path, value in leaves(disk))
     written = tuple(_written(path, value, disk, reading) for path, value in leaves(disk))
     taken = {field.path for field in written} | {field.now for field in written}

@@ -80,6 +80,13 @@ class Refusal:
     type: str
     message: str
 
+    @property
+    def sentence(self) -> str:
+        """The refusal in words."""
+        if self.type == "UnknownModelType":
+            return f"no class for model_type {self.message}"
+        return f"no class: {self.message}" if self.stage == "class" else f"{self.type}: {self.message}"
+
 
 @dataclass(frozen=True, slots=True)
 class HfReading:

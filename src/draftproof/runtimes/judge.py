@@ -42,6 +42,12 @@ ADVISORY = frozenset(
 )
 """Keys no engine reads while drafting: losing one changes nothing but provenance."""
 
+NOT_FOR_TRANSFORMERS = {
+    "/speculators_model_type": "this is a speculators file",
+    "/auto_map/AutoConfig": "its class is code of the checkpoint",
+}
+"""What a file says that transformers itself is not meant to parse: pointer -> in words."""
+
 LANGUAGE_HOMES: tuple[KeyPath, ...] = ((), ("text_config",))
 """Where a drafter's or target's own fields stand; a vision tower's are not drafting's business."""
 
@@ -73,27 +79,23 @@ def judge(
 def _refused(raw: RawConfig, reading: HfReading, refusal: Refusal) -> Finding:
     says_type = "/model_type" if raw.has("/model_type") else ""
     place = at_pointer(raw, says_type if refusal.stage == "class" else "")
-    if refusal.type == "NoModelType" and raw.has("/speculators_model_type"):
-        kind = raw.at("/speculators_model_type")
-        return found(
-            "parsed-no-class",
-            "speculators_model_type",
-            expected=None,
-            found=kind,
-            at=at_pointer(raw, "/speculators_model_type"),
-            detail=f"a speculators file names no model_type for {reading.name}",
-        )
+    for pointer, why in NOT_FOR_TRANSFORMERS.items():
+        if refusal.stage == "class" and raw.has(pointer):
+            return found(
+                "parsed-no-class",
+                pointer.rpartition("/")[2],
+                expected=None,
+                found=raw.at(pointer),
+                at=at_pointer(raw, pointer),
+                detail=f"{reading.name}: {refusal.sentence}; {why}",
+            )
     if refusal.stage == "parse":
         place = at_pointer(raw, _named_in(refusal.message, raw))
-    is_unknown = refusal.type == "UnknownModelType"
-    said = (
-        f"no class for model_type {refusal.message}" if is_unknown else f"{refusal.type}: {refusal.message}"
-    )
     return found(
         "parsed-refused",
         "model_type" if refusal.stage == "class" else "config",
         expected="a file that parses",
-        found=said,
+        found=refusal.sentence,
         at=place,
         detail=reading.name,
     )

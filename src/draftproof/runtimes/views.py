@@ -51,7 +51,7 @@ class Interpreter:
                 "path": self.answer.path,
                 "class": self.answer.class_name,
             }
-            reason = f"{refusal.type}: {refusal.message}" if refusal else None
+            reason = refusal.sentence if refusal else None
         return {
             "python": self.python,
             "library": "transformers",

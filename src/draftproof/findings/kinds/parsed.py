@@ -76,7 +76,8 @@ KINDS: tuple[Kind, ...] = (
     note(
         "parsed-no-class",
         "transformers has no class for this kind of file",
-        "nothing of transformers stands between the file and the engine: the engine reads it itself",
+        "somebody else parses it: the engine itself, or code that the checkpoint brings and that is never "
+        "run here; nothing is known of the parsed values",
         "nothing to mend; look at the engine's own view",
         layer=Layer.PARSED,
     ),
