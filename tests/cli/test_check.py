@@ -1,5 +1,6 @@
 """``draftproof check`` as a user calls it: its JSON contract, its exit codes, its text."""
 
+import hashlib
 import json
 import shutil
 from pathlib import Path
@@ -159,6 +160,62 @@ def test_an_ordinary_model_beside_a_target_is_a_draft_model(capsys: Capture, tmp
     code, document = run(capsys, tmp_path, "--target", TARGET)
     assert (code, [f["id"] for f in document["findings"]]) == (1, ["vocabulary-mismatch"])
     assert document["facts"]["drafter"] is not None
+
+    assert document["facts"]["drafter"]["method"] == "draft_model"
+    assert document["facts"]["drafter"]["role"] == "drafter"
+    assert "derived" in document["facts"]["drafter"]["sources"]["method"]
+
+
+def test_a_credential_that_drifts_is_told_and_not_shown(capsys: Capture, tmp_path: Path) -> None:
+    """That a secret differs is a finding; the secret itself is in no output."""
+    value = json.loads(CLEAN.read_text("utf-8")) | {"hf_token": "hf_abcdef", "cloud": {"api_key": "k3y"}}
+    (tmp_path / "config.json").write_text(json.dumps(value), "utf-8")
+    main(["check", str(tmp_path), "--intent", str(CLEAN), "--json"])
+    output = capsys.readouterr().out
+    assert "/hf_token" in output
+    assert "hf_abcdef" not in output
+    assert "k3y" not in output
+
+
+def test_a_file_beside_a_tokenizer_is_not_taken_for_it(capsys: Capture, tmp_path: Path) -> None:
+    """A path that is not there is missing, whatever stands beside it."""
+    (tmp_path / "tokenizer.json").write_text('{"model": {"vocab": {}}}', "utf-8")
+    code, _ = run(capsys, CLEAN, "--tokenizer", tmp_path / "nothing.json")
+    assert code == 3
+
+
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
+def test_a_path_that_no_file_system_takes_is_3(capsys: Capture, name: str) -> None:
+    """A name too long, or with a NUL inside, could not be looked at; it is no fault of ours."""
+    code, document = run(capsys, name)
+    assert (code, document["findings"]) == (3, [])
+
+
+def test_digests_are_of_every_weight_file(capsys: Capture, tmp_path: Path) -> None:
+    """--digests adds sha256 of each shard, and is silent where there is none."""
+    shutil.copy(CLEAN, tmp_path / "config.json")
+    header = b'{"fc.weight":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}   '
+    data = len(header).to_bytes(8, "little") + header + b"\1\2\3\4"
+    (tmp_path / "model.safetensors").write_bytes(data)
+    _, document = run(capsys, tmp_path, "--digests")
+    (digest,) = document["digests"]
+    assert digest["sha256"] == hashlib.sha256(data).hexdigest()
+    assert digest["stable"] is True
+    _, document = run(capsys, CLEAN, "--digests")
+    assert document["digests"] == []
+
+
+def test_impossible_numbers_end_in_seconds(capsys: Capture, tmp_path: Path) -> None:
+    """A depth of 2**70 is a fault of the file: told, and no table of that length is built."""
+    text = CLEAN.read_text("utf-8").replace('"num_hidden_layers": 5', f'"num_hidden_layers": {2**70}')
+    (tmp_path / "config.json").write_text(text, "utf-8")
+    header = b'{"fc.weight":{"dtype":"U8","shape":[4],"data_offsets":[0,4]}}   '
+    data = len(header).to_bytes(8, "little") + header + b"\1\2\3\4"
+    (tmp_path / "model.safetensors").write_bytes(data)
+    code, document = run(capsys, tmp_path)
+    assert code == 1
+    assert "field-invalid" in {f["id"] for f in document["findings"]}
+    assert any("more than any model has" in entry["reason"] for entry in document["not_looked"])
 
 
 def test_a_wrong_engine_is_usage(capsys: Capture) -> None:

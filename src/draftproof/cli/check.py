@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _SCHEMA = "draftproof.check/1"
+_AS_DRAFT_MODEL = "an ordinary language model beside --target drafts with its own forward pass"
 
 
 def check(
@@ -66,7 +67,8 @@ def _digests(model: "Model") -> "list[dict[str, JsonValue]]":
     from draftproof.findings.digests import digest_as_dict, digest_weights, weight_files
 
     total = sum(path.stat().st_size for path in weight_files(model))
-    with Progress(console=Console(stderr=True), transient=True, disable=not total) as bar:
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not total or not console.is_terminal) as bar:
         task = bar.add_task("hashing", total=total)
         return [digest_as_dict(each) for each in digest_weights(model, lambda n: bar.advance(task, n))]
 
@@ -90,8 +92,14 @@ def _facts(evidence: "Evidence") -> dict[str, "JsonValue"]:
     """The canonical drafter and target; null for what is not there or could not be read."""
     subject, other = evidence.subject, evidence.target_model
     is_target = subject.target is not None and other is None
+    drafter = None if is_target else _facts_of(subject)
+    if isinstance(drafter, dict) and subject.target is not None:
+        drafter |= {"role": "drafter", "method": "draft_model"}
+        sources = drafter["sources"]
+        if isinstance(sources, dict):
+            sources |= {name: {"derived": _AS_DRAFT_MODEL} for name in ("role", "method")}
     return {
-        "drafter": None if is_target else _facts_of(subject),
+        "drafter": drafter,
         "target": _facts_of(subject) if is_target else _facts_of(other),
     }
 

@@ -4,6 +4,7 @@ A rule asks for what it needs. Asking for what could not be had raises Lacking, 
 "not looked, because"; asking for what does not apply to this subject raises NotApplicable, which is silent.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -152,11 +153,12 @@ class Evidence:
 def read_model(given: str, *, config_only: bool = False) -> Model:
     """A directory, or a config file, read as far as it can be; nothing here raises for bad input."""
     path = Path(given)
-    directory = path if path.is_dir() else None
+    # os.path answers False where pathlib raises: no permission, a NUL, a name too long.
+    directory = path if os.path.isdir(path) else None  # noqa: PTH112
     config_path = path / "config.json" if directory else path
     raw = _read_raw(config_path)
     has_more = directory is not None and not config_only
-    is_file = f"{given} is a file, not a directory" if path.exists() else f"there is no {given}"
+    is_file = f"{given} is a file, not a directory" if os.path.lexists(path) else f"there is no {given}"
     alone = is_file if directory is None else "only its config was asked for"
     return Model(
         given=given,
@@ -205,4 +207,6 @@ def _read_weights(directory: Path) -> Checkpoint | NoWeights:
 
 def _named_tokenizer(given: str) -> Tokenizer | NoTokenizer:
     path = Path(given)
+    if not os.path.exists(path):  # noqa: PTH110 - as above
+        return NoTokenizer(f"{given}: No such file or directory")
     return read_tokenizer(path if path.is_dir() else path.parent)

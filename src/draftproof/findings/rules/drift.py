@@ -21,6 +21,7 @@ from draftproof.findings.evidence import Evidence, Lacking
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file, at_pointer
 from draftproof.findings.rule import Answers, Rule
+from draftproof.printable import MASKED, is_secret_key
 
 __all__ = ["RULES"]
 
@@ -78,8 +79,8 @@ def _drifted(evidence: Evidence, difference: Difference) -> Finding:
     return found(
         "intent-drift",
         name or "the whole file",
-        expected=_side(difference.a, difference.a_type),
-        found=_side(difference.b, difference.b_type),
+        expected=_side(difference.a, difference.a_type, name),
+        found=_side(difference.b, difference.b_type, name),
         at=at_pointer(evidence.raw, difference.pointer),
         detail="; ".join(parts),
         severity=Severity.WARNING if is_advisory else Severity.ERROR,
@@ -94,8 +95,17 @@ def _is_advisory(evidence: Evidence, keys: tuple[str, ...], name: str) -> bool:
     )
 
 
-def _side(value: JsonValue, kind: str) -> JsonValue:
-    return ABSENT if kind == ABSENT else value
+def _side(value: JsonValue, kind: str, name: str) -> JsonValue:
+    return ABSENT if kind == ABSENT else _masked(value, name)
+
+
+def _masked(value: JsonValue, name: str) -> JsonValue:
+    """The value with every credential in it hidden; that it differs is still told."""
+    if isinstance(value, dict):
+        return {key: _masked(inner, key) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, name) for item in value]
+    return MASKED if isinstance(value, str) and is_secret_key(name) else value
 
 
 def _how(difference: Difference) -> str:

@@ -33,6 +33,9 @@ _SIMILAR = (
 )
 _SHORTEST = 6  # shorter keys are similar to each other by chance
 
+_MOST_LAYERS = 4096
+"""No model is deeper: a larger number is a fault of the file."""
+
 _DFLASH2_KEYS = ("selector_rank", "selector_top_k", "conv_kernel_size", "conv_group_size")
 
 
@@ -133,6 +136,15 @@ def _ask_geometry(evidence: Evidence) -> Answers:
             yield found(
                 "field-invalid", name, expected="1 or more", found=number.value, at=at_source(raw, number, "")
             )
+    depth = shape.num_hidden_layers
+    if depth.value is not None and depth.value > _MOST_LAYERS:
+        yield found(
+            "field-invalid",
+            "num_hidden_layers",
+            expected=f"{_MOST_LAYERS} at most",
+            found=depth.value,
+            at=at_source(raw, depth, "/num_hidden_layers"),
+        )
     heads, kv_heads = shape.num_attention_heads.value, shape.num_key_value_heads.value
     if heads and kv_heads and heads > 0 and kv_heads > 0 and heads % kv_heads:
         yield found(

@@ -1,5 +1,6 @@
 """Files: what stops a config from being read at all, what is odd about one, what a directory could run."""
 
+import os
 from pathlib import Path
 
 from draftproof.config.json_defects import DEFECTS
@@ -7,7 +8,7 @@ from draftproof.config.json_value import Defect
 from draftproof.config.raw import RawConfig, RefusedConfig
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
-from draftproof.findings.evidence import Evidence, Model, NotApplicable
+from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place, at_file, at_pointer
 from draftproof.findings.rule import Answers, Rule
@@ -86,7 +87,11 @@ def _ask_executables(evidence: Evidence) -> Answers:
     directory = evidence.subject.directory
     if directory is None:
         raise NotApplicable
-    names = sorted(p.name for p in directory.iterdir() if p.suffix.lower() in _CODE + _PICKLES + _TEMPLATES)
+    try:
+        listed = sorted(os.listdir(directory))  # noqa: PTH208 - names are all that is wanted
+    except OSError as error:
+        raise Lacking(f"{directory} cannot be listed: {error.strerror}") from error
+    names = [name for name in listed if name.lower().endswith(_CODE + _PICKLES + _TEMPLATES)]
     remote = _remote_code(evidence.subject.raw)
     risky = [name for name in names if not name.lower().endswith(_TEMPLATES)]
     if risky or remote:

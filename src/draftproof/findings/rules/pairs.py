@@ -170,7 +170,7 @@ def _ask_dtype(evidence: Evidence) -> Answers:
 
 def _ask_origin(evidence: Evidence) -> Answers:
     """A bos token that the target's text_config carries and published drafters leave null: a copied file."""
-    raw, target, drafter = evidence.raw, evidence.target, evidence.drafter
+    raw, drafter, target = evidence.raw, evidence.drafter, evidence.target
     said = integer_at(raw, "/bos_token_id")
     theirs = integer_at(evidence.target_raw, f"{target.text_pointer}/bos_token_id")
     if said is not None and said == theirs and drafter.method.value in (Method.DFLASH, Method.DFLASH2):
@@ -185,7 +185,7 @@ def _ask_origin(evidence: Evidence) -> Answers:
 
 
 def _ask_verifier(evidence: Evidence) -> Answers:
-    raw, target, drafter = evidence.raw, evidence.target, evidence.drafter
+    raw, drafter, target = evidence.raw, evidence.drafter, evidence.target
     pointer = "/speculators_config/verifier/architectures"
     named, real = texts_at(raw, pointer), target.architecture.value
     if drafter.dialect == "speculators" and named and real and real not in named:
@@ -195,8 +195,11 @@ def _ask_verifier(evidence: Evidence) -> Answers:
 
 
 def _ask_quantisation(evidence: Evidence) -> Answers:
-    theirs, raw = evidence.target_raw, evidence.raw
-    if evidence.drafter and says(theirs, "/quantization_config"):
+    raw = evidence.raw
+    if evidence.subject.drafter is None:
+        raise NotApplicable
+    theirs = evidence.target_raw
+    if says(theirs, "/quantization_config"):
         copied = says(raw, "/quantization_config") and raw.at("/quantization_config") == theirs.at(
             "/quantization_config"
         )

@@ -24,8 +24,11 @@ from draftproof.findings.rule import Answers, Rule
 
 __all__ = ["RULES"]
 
-_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 _TAPS = ("num_taps", "num_taps x target_hidden_size")
+_MOST = 4096
+"""Layers, or experts of a layer: a larger number is a fault of the file and no table is built for it."""
+
 _ELSEWHERE = ("d2t", "lm_head.weight")
 """Parameters of a reduced vocabulary: the rule on vocabularies says more about them."""
 
@@ -35,6 +38,7 @@ def _ask_tensors(evidence: Evidence) -> Answers:
     for given, weights, parsed, _ in _sides(evidence):
         config = parsed.config
         if isinstance(config, DrafterConfig | TargetConfig):
+            _require_possible(config, given)
             table = expected_tensors(config)
             match = match_tensors(table, weights)
             is_drafter = isinstance(config, DrafterConfig)
@@ -45,23 +49,34 @@ def _ask_tensors(evidence: Evidence) -> Answers:
                 yield NotLooked("tensors against the config", f"{given}: {reason}")
 
 
+def _require_possible(config: DrafterConfig | TargetConfig, given: str) -> None:
+    """A table of a million layers is not worth building: the number is told as field-invalid."""
+    numbers = {"num_hidden_layers": config.geometry.num_hidden_layers.value, "layers": len(config.layers)}
+    if isinstance(config, TargetConfig):
+        numbers["num_experts"] = config.experts.num_experts.value
+        numbers["mtp layers"] = config.mtp.num_layers.value if config.mtp else None
+    for name, number in numbers.items():
+        if number is not None and number > _MOST:
+            raise Lacking(f"{given}: {name} {number} is more than any model has")
+
+
 def _is_elsewhere(defect: ArtefactDefect, is_drafter: bool) -> bool:  # noqa: FBT001 - a predicate's one word
     return is_drafter and defect.id == "tensor-unfilled" and defect.subject in _ELSEWHERE
 
 
 def _folded(defects: Iterable[ArtefactDefect]) -> Iterator[Finding]:
     """One finding for layers that differ in their number only."""
-    groups: dict[tuple[str, str, str, str], list[ArtefactDefect]] = {}
+    groups: dict[tuple[str, ...], list[ArtefactDefect]] = {}
     for defect in defects:
-        pattern = _NUMBER.sub("*", defect.subject)
-        groups.setdefault((defect.id, pattern, defect.expected, defect.found), []).append(defect)
-    for (kind, pattern, expected, seen), group in groups.items():
+        alike = tuple(_NUMBER.sub("*", text) for text in (defect.subject, defect.expected, defect.found))
+        groups.setdefault((defect.id, *alike), []).append(defect)
+    for (kind, pattern, *_), group in groups.items():
         names = [defect.subject for defect in group]
         yield found(
             kind,
             pattern if len(group) > 1 else names[0],
-            expected=expected,
-            found=seen,
+            expected=group[0].expected,
+            found=group[0].found,
             at=Place(group[0].where),
             detail=f"{len(names)} of them: {listed(names, 4)}" if len(names) > 1 else "",
         )
