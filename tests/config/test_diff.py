@@ -292,6 +292,8 @@ def mutations(document: JsonValue, value: JsonValue, path: tuple[str | int, ...]
         yield "removed", pointer, _changed(document, path, _drop(key)), Kind.REMOVED
         for name, changed, kind in _value_mutations(item):
             yield name, pointer, _changed(document, path, _put(key, changed)), kind
+        if isinstance(item, dict) and len(item) > 1:
+            yield "emptied", pointer, _changed(document, path, _put(key, {})), Kind.VALUE
         if isinstance(item, dict) and item:
             yield "to array", pointer, _changed(document, path, _put(key, [1])), Kind.TYPE
         yield from mutations(document, item, (*path, key))

@@ -86,6 +86,8 @@ def invert(differences: Sequence[Difference]) -> tuple[Difference, ...]:
 
 def _differences(a: JsonValue, b: JsonValue, path: tuple[str | int, ...]) -> list[Difference]:
     if isinstance(a, dict) and isinstance(b, dict):
+        if path and bool(a) != bool(b) and len(a) + len(b) > 1:
+            return [_pair(path, Kind.VALUE, a, b)]  # emptied or filled as a whole: this key is what changed
         return _in_objects(a, b, path)
     if isinstance(a, list) and isinstance(b, list):
         return _in_arrays(a, b, path)
