@@ -177,6 +177,7 @@ def test_the_programs_need_nothing_but_an_interpreter(tmp_path: Path, target: Pa
                 "keep_bytes": 9,
                 "is_device_asked": False,
                 "pid": 0,
+                "settle_ms": 0,
             }
         ),
         capture_output=True,
@@ -197,6 +198,7 @@ def test_reader_sees_through_the_eyes_of_a_process(host: LocalHost, target: Path
         "keep_bytes": 9,
         "is_device_asked": False,
         "pid": os.getpid(),
+        "settle_ms": 0,
     }
     result = host.run(program_argv(host.python, "reader"), stdin=request(document), timeout_s=20)
     frame = frames_of(result.stdout, NONCE)["seen"]

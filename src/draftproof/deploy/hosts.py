@@ -39,6 +39,8 @@ class Seen:
     """The view of a process, if asked for."""
 
     machine: dict[str, Any]
+    is_quiet: bool
+    """No writer of ours was at work there when it was read; False also where nobody asked."""
 
 
 def look(
@@ -48,9 +50,12 @@ def look(
     nonce: str,
     is_device_asked: bool = False,
     pid: int = 0,
+    settle_s: float = 0,
     timeout_s: float = 60.0,
 ) -> Seen:
     """The file at ``place`` as a program that opens it there finds it now.
+
+    With ``settle_s`` it is read once no writer of ours is at work there, or when that time is up.
 
     Raises:
         CouldNotLook: the host did not answer, or the file may not be read.
@@ -61,9 +66,10 @@ def look(
         "keep_bytes": KEEP_BYTES,
         "is_device_asked": is_device_asked,
         "pid": pid,
+        "settle_ms": int(settle_s * 1000),
     }
     argv = program_argv(host.python, "reader")
-    result = host.run(argv, stdin=request(ask), timeout_s=timeout_s)
+    result = host.run(argv, stdin=request(ask), timeout_s=timeout_s + settle_s)
     frames = frames_of(result.stdout, nonce)
     if "seen" not in frames:
         raise host.failure(result)
@@ -88,4 +94,5 @@ def look(
         device=frame["device"],
         consumer=frame["consumer"],
         machine=frame["machine"],
+        is_quiet=frame["is_quiet"],
     )

@@ -24,6 +24,10 @@ from draftproof.names import Sha256
 __all__ = ["WriteOrder", "conflict", "verified_write"]
 
 
+SETTLE_S = 5.0
+"""A program on the host that is at its last step when the order lapses gets so much longer to finish it."""
+
+
 @dataclass(frozen=True, slots=True)
 class WriteOrder:
     """What is to be put where, and what must be there before."""
@@ -134,7 +138,7 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         program_argv(host.python, "helper"),
         stdin=request(ask),
         answer=talk.answer,
-        timeout_s=order.patience_s + 30,
+        timeout_s=order.patience_s + 15,
     )
     talk.frames = frames_of(result.stdout, talk.nonce)
     error = _refused(talk)
@@ -183,30 +187,42 @@ def _record_refusal(talk: _Talk, error: DraftproofError) -> None:
 def _read_back(host: Host, talk: _Talk) -> Seen | None:
     """The file as another process finds it; None where it cannot be read though the host had answered.
 
+    Where the host fell silent, its program may still be at work: it is waited for while its order lives.
+
     Raises:
-        OutcomeUnknown: no receipt came, and the file cannot be read either.
+        OutcomeUnknown: no answer came, and the file cannot be read either, or the program is still at it.
     """
     order = talk.order
+    is_silent = not talk.frames.keys() & {"receipt", "failed", "refused"}
     try:
-        return look(
+        seen = look(
             host,
             order.place,
             nonce=secrets.token_hex(16),
             is_device_asked=order.level >= Level.L4,
             pid=order.pid,
+            settle_s=order.patience_s + SETTLE_S if is_silent else 0,
         )
     except CouldNotLook as error:
-        if "receipt" in talk.frames:
+        if not is_silent:
             return None
-        raise OutcomeUnknown(
-            str(order.place),
-            expected="the host's receipt, or a reading of the file",
-            found=f"neither: {error.found}",
-            where=str(order.place),
-            means="the file holds the old content or the new one, never a mixture; the order lapses on the "
-            f"host at its monotonic time {talk.deadline_ms} ms",
-            next_step=f"once the host answers: draftproof check {order.place}; then write again",
-        ) from error
+        raise _unknown(talk, f"neither: {error.found}") from error
+    if is_silent and not seen.is_quiet:
+        raise _unknown(talk, "the program on the host still holds the directory's lock")
+    return seen
+
+
+def _unknown(talk: _Talk, found: str) -> OutcomeUnknown:
+    place = talk.order.place
+    return OutcomeUnknown(
+        str(place),
+        expected="the host's receipt, or a reading of the file",
+        found=found,
+        where=str(place),
+        means="the file holds the old content or the new one, never a mixture; the order lapses on the host "
+        f"at its monotonic time {talk.deadline_ms} ms",
+        next_step=f"once the host answers: draftproof check {place}; then write again",
+    )
 
 
 def _receipt(talk: _Talk, preimage: Mapping[str, Any], intent: Entry, seen: Seen | None) -> Receipt:

@@ -13,7 +13,6 @@ import hashlib
 import json
 import os
 import select
-import socket
 import sys
 import time
 from typing import Any
@@ -155,7 +154,7 @@ def machine() -> dict[str, Any]:
     return {
         "boot_id": _word("/proc/sys/kernel/random/boot_id"),
         "machine": hashlib.sha256(_word("/etc/machine-id").encode()).hexdigest()[:16],
-        "hostname": socket.gethostname(),
+        "hostname": os.uname().nodename,
         "uid": os.geteuid(),
         "mount_namespace": os.readlink("/proc/self/ns/mnt"),
         "monotonic_ms": time.monotonic_ns() // 1_000_000,

@@ -29,6 +29,8 @@ FS_IOC_GETFLAGS = 0x80086601
 IMMUTABLE_OR_APPEND_ONLY = 0x10 | 0x20
 FIRST_FRAME_S = 30.0
 NEW_FILE_MODE = 0o666
+HUB_REPOSITORIES = ("models--", "datasets--", "spaces--")
+HUB_FOLDERS = ("blobs", "snapshots", "refs")
 LONGEST_NAME = 150  # bytes; the temporary name adds 82, and file systems end at 255
 
 
@@ -58,11 +60,7 @@ def check_place(path: str, directory: int, name: str) -> None:
     """Refuse a place that others can change under us, or that nobody may write."""
     parts = path.split("/")
     for above, below in zip(parts, parts[1:]):  # noqa: B905, RUF007 - for Python 3.8 on the host
-        if above.startswith(("models--", "datasets--", "spaces--")) and below in (
-            "blobs",
-            "snapshots",
-            "refs",
-        ):
+        if above.startswith(HUB_REPOSITORIES) and below in HUB_FOLDERS:
             raise Refused("hub-cache", found=path)
     status = os.fstat(directory)
     if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:

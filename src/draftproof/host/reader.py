@@ -5,11 +5,12 @@ On request it reads past the page cache, and looks through the eyes of a running
 """
 
 # Descriptors and names relative to them; pathlib follows links and costs start-up time.
-# ruff: noqa: PTH114, PTH115, PTH116, PTH123
+# ruff: noqa: PTH120, PTH114, PTH115, PTH116, PTH123
 from __future__ import annotations
 
 import base64
 import ctypes
+import fcntl
 import hashlib
 import mmap
 import os
@@ -100,6 +101,27 @@ def see_evicted(descriptor: int, length: int) -> dict[str, Any]:
     return {"sha256": digest, "how": "read after the pages were dropped (mincore: none left)"}
 
 
+def wait_quiet(path: str, wait_ms: int) -> bool:
+    """Whether no writer of ours holds the directory's lock, waited for; then no late publication can come."""
+    until = time.monotonic() + wait_ms / 1000
+    try:
+        descriptor = os.open(os.path.dirname(path), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError:
+        return True  # no directory, no writer in it
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.05)
+            else:
+                return True
+    finally:
+        os.close(descriptor)
+
+
 def see_consumer(path: str, pid: int) -> dict[str, Any]:
     """The file in the mount namespace of a process, and whether it started before the file was as it is."""
     try:
@@ -135,13 +157,14 @@ def main() -> int:
         wire.say("refused", code=refused.code, facts=refused.facts)
         return 0
     path = base64.b64decode(ask["path"]).decode("utf-8", "surrogateescape")
+    is_quiet = wait_quiet(path, ask["settle_ms"]) if ask["settle_ms"] else False
     seen = see(path, ask["keep_bytes"])
     device = consumer = None
     if ask["is_device_asked"] and seen["kind"] == "file":
         device = see_device(path, seen["file_system"]["type"])
     if ask["pid"]:
         consumer = see_consumer(path, ask["pid"])
-    wire.say("seen", seen=seen, device=device, consumer=consumer, machine=machine())
+    wire.say("seen", seen=seen, is_quiet=is_quiet, device=device, consumer=consumer, machine=machine())
     return 0
 
 
