@@ -57,6 +57,8 @@ def main(python: str) -> int:
 
     print("\n4. Did the library change anything?")
     views = draftproof("views", str(drafter), "--intent", str(intended), "--python", python, expected_exit=1)
+    (asked,) = views.document["interpreters"]
+    claim("a real transformers was asked", asked["ok"], detail=str(asked["reason"]))
     show(("field ", *(f"{pointer} " for pointer in sorted(FIVE))), views.text, lines=1)
     parsed = {f["pointer"]: f["parsed"][python] for f in views.document["fields"] if f["pointer"] in FIVE}
     claim("transformers keeps all five as the file says", {one["how"] for one in parsed.values()} == {"kept"})
