@@ -37,6 +37,7 @@ bench: .envs/dev/.ready  ## speed: whole processes, interleaved
 
 docs: .envs/dev/.ready  ## regenerate every generated page
 	.envs/dev/bin/python docs/generate.py
+	.envs/dev/bin/python docs/reliability.py
 
 # An editable install with every tool and torch, for lint, types, docs and benches.
 .envs/dev/.ready: pyproject.toml constraints.txt

@@ -4,7 +4,7 @@ import json
 import os
 import runpy
 import socket
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -47,8 +47,11 @@ def refusal(data: bytes) -> RefusedConfig:
 
 
 @pytest.mark.parametrize(("name", "data", "ids"), CASES, ids=[case[0] for case in CASES])
-def test_each_fault_has_its_exact_name(name: str, data: bytes, ids: tuple[str, ...]) -> None:
+def test_each_fault_has_its_exact_name(
+    name: str, data: bytes, ids: tuple[str, ...], record_property: Callable[[str, object], None]
+) -> None:
     """A case of the torture corpus is refused or read as it must be, with exactly the names it must get."""
+    record_property("is_clean", int(not ids))
     must_refuse = any(DEFECTS[defect_id].severity == "error" for defect_id in ids)
     is_read, named = ids_named(data)
     assert (is_read, named - QUIET) == (not must_refuse, set(ids)), name
@@ -102,13 +105,17 @@ def test_real_configs_are_read_without_a_word(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CONFIGS, ids=lambda path: path.name)
-def test_every_cut_of_a_real_config_is_called_truncated(path: Path) -> None:
+def test_every_cut_of_a_real_config_is_called_truncated(
+    path: Path, record_property: Callable[[str, object], None]
+) -> None:
     """A config cut at any byte before its closing brace is truncated and nothing else.
 
     Files over 1000 bytes are cut at every seventh byte, to keep this under five seconds.
     """
     data = path.read_bytes().rstrip()
-    for length in range(1, len(data), 7 if len(data) > 1000 else 1):
+    cuts = range(1, len(data), 7 if len(data) > 1000 else 1)
+    record_property("n", len(cuts))
+    for length in cuts:
         assert ids_named(data[:length]) == (False, {"json-truncated"}), f"cut at {length}"
 
 

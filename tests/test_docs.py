@@ -1,0 +1,73 @@
+"""The documents say what the product does: help, exit codes, ids and commands are compared, not trusted."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
+
+
+def generator() -> ModuleType:
+    """docs/generate.py as a module."""
+    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES_MADE: dict[Path, str] = generator().pages()
+
+
+@pytest.mark.parametrize("path", sorted(PAGES_MADE), ids=lambda p: str(p.relative_to(ROOT)))
+def test_generated_pages_are_current(path: Path) -> None:
+    """What is generated from the product equals what is committed; `make docs` mends it."""
+    assert path.read_text(encoding="utf-8") == PAGES_MADE[path]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every relative link of a page names a file of the repository."""
+    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    missing = [link for link in links if not (page.parent / link).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
+def test_make_targets_exist(page: Path) -> None:
+    """Every `make x` in the documents is a target of the Makefile."""
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    named = set(re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", page.read_text(encoding="utf-8"), re.MULTILINE))
+    assert {a or b for a, b in named} <= targets
+
+
+def test_the_two_commands_stand_on_the_first_screen() -> None:
+    """A newcomer sees the proof and both commands without scrolling."""
+    first_screen = "\n".join((ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:45])
+    assert "make demo" in first_screen
+    assert "make test" in first_screen
+
+
+def test_every_package_is_on_the_lifecycle_page() -> None:
+    """The page that tells the story names every package of the tree."""
+    story = (ROOT / "docs" / "explanation" / "lifecycle.md").read_text(encoding="utf-8")
+    packages = {p.parent.name for p in (ROOT / "src" / "draftproof").glob("*/__init__.py")}
+    assert packages
+    assert not {name for name in packages if f"`{name}`" not in story}
+
+
+def test_the_reliability_page_counts_the_suites_as_they_are() -> None:
+    """The tests behind every row of the page are those collected today; `make docs` measures anew."""
+    script = [sys.executable, str(ROOT / "docs" / "reliability.py"), "--count"]
+    counts = json.loads(subprocess.run(script, capture_output=True, text=True, check=True).stdout)
+    page = (ROOT / "docs" / "reference" / "reliability.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([^|*]+) \|.*\| (\d+) \|$", page, re.MULTILINE)
+    assert {what: int(tests) for what, tests in rows} == {what: sum(n) for what, n in counts.items()}
