@@ -1,6 +1,7 @@
 """No false alarm: every rule run on every complete real config, alone and beside its target."""
 
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,7 @@ PAIRS = [
 MOST_NOTES = 2
 
 
+@cache
 def _evidence(subject: str, target: str | None = None, intent: str | None = None) -> Evidence:
     return read_evidence(
         str(CONFIGS / subject),

@@ -11,7 +11,16 @@ from enum import StrEnum
 from draftproof.config.drafter import Method
 from draftproof.errors import UsageError
 
-__all__ = ["BLIND_SPOTS", "LAST_TAP_LIMITS", "BlindSpot", "Engine", "Verdict", "Versions", "parse_engine"]
+__all__ = [
+    "BLIND_SPOTS",
+    "LAST_TAP_LIMITS",
+    "LITERAL_TAPS",
+    "BlindSpot",
+    "Engine",
+    "Verdict",
+    "Versions",
+    "parse_engine",
+]
 
 Version = tuple[int, ...]
 
@@ -211,6 +220,17 @@ LAST_TAP_LIMITS: tuple[tuple[Versions, str], ...] = (
     ),
 )
 """Engines that cannot capture the output of a Qwen3.5-class target's last layer, with the reason."""
+
+LITERAL_TAPS: tuple[tuple[Versions, str], ...] = (
+    (
+        Versions("vllm", (0, 20, 1), (0, 22)),
+        (
+            "target_layer_ids are taken as capture ids without the one that makes them outputs "
+            "(vLLM 0.20.1 gpu_model_runner; mended by vllm-project/vllm#40727)"
+        ),
+    ),
+)
+"""Engines that read a native DFlash file's taps one layer early, with the reason."""
 
 _NAMED = re.compile(r"(?P<name>vllm|sglang)@(?P<version>\d+(?:\.\d+){1,3})")
 

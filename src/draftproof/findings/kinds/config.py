@@ -2,6 +2,7 @@
 
 from draftproof.findings.finding import Severity
 from draftproof.findings.kind import Kind, error, note, warning
+from draftproof.names import Layer
 
 __all__ = ["KINDS"]
 
@@ -36,6 +37,15 @@ _TAPS = (
         "engines read target_layer_ids and add one: the same file runs with different taps",
         "make every auxiliary id exactly one more than its target layer id, or delete one of the fields",
         effect="tap-off-by-one",
+    ),
+    warning(
+        "taps-read-literally",
+        "the engine captures the layer before each tapped one",
+        "the drafter is fed states one layer early: a few percent of acceptance length, never a collapse; "
+        "keep looking if acceptance is near zero",
+        "use a version that adds the one; do not edit the file, which is right",
+        effect="tap-off-by-one",
+        layer=Layer.EFFECTIVE,
     ),
     warning(
         "taps-absent",
@@ -149,6 +159,12 @@ _ROPE = (
         "differently from one environment to the next",
         "keep one style, or make both say the same",
         effect="rope-mismatch",
+    ),
+    note(
+        "rope-two-styles",
+        "the rope base stands in both styles and agrees",
+        "right in every environment today; an edit of one of them will be half an edit",
+        "keep one style where the environment allows it",
     ),
     note(
         "rope-nested-only",

@@ -47,6 +47,11 @@ def _ask_base(evidence: Evidence) -> Answers:
 def _ask_styles(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, evidence.drafter
     base = layer_base(drafter)
+    flat, nested = f"{base}/rope_theta", f"{base}/rope_parameters/rope_theta"
+    if says(raw, flat) and says(raw, nested) and value_at(raw, flat) == value_at(raw, nested):
+        yield found(
+            "rope-two-styles", "rope_theta", expected="one style", found="both", at=at_pointer(raw, nested)
+        )
     for flat, nested in _twins(raw, base):
         if says(raw, flat) and says(raw, nested):
             one, other = value_at(raw, flat), value_at(raw, nested)
@@ -101,6 +106,6 @@ def _shown(value: JsonValue) -> str:
 
 RULES = (
     Rule("rope base", ("rope-absent", "rope-nested-only"), _ask_base),
-    Rule("one rope style", ("rope-styles-conflict",), _ask_styles),
+    Rule("one rope style", ("rope-styles-conflict", "rope-two-styles"), _ask_styles),
     Rule("rope layout", ("rope-interleaved", "rope-partial"), _ask_layout),
 )

@@ -11,8 +11,8 @@ from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.raw import RawConfig
 from draftproof.config.source import Sourced, Written
 from draftproof.findings.catalogue import found
-from draftproof.findings.engines import LAST_TAP_LIMITS, Verdict
-from draftproof.findings.evidence import Evidence
+from draftproof.findings.engines import LAST_TAP_LIMITS, LITERAL_TAPS, Verdict
+from draftproof.findings.evidence import Evidence, NotApplicable
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import Place, at_pointer, at_source
 from draftproof.findings.rule import Answers, Rule
@@ -116,6 +116,25 @@ def _ask_absent(evidence: Evidence) -> Answers:
         )
 
 
+def _ask_reading(evidence: Evidence) -> Answers:
+    """A named engine that reads native taps literally captures the layer before each."""
+    drafter, raw, engine = evidence.drafter, evidence.raw, evidence.engine
+    ids = drafter.taps.layer_ids
+    is_native = drafter.method.value is Method.DFLASH and drafter.dialect != "speculators"
+    if engine is None or not is_native or not ids.is_written or ids.value is None:
+        raise NotApplicable
+    for versions, reason in LITERAL_TAPS:
+        if versions.verdict(engine) is Verdict.HOLDS:
+            yield found(
+                "taps-read-literally",
+                "target_layer_ids",
+                expected=[tap + 1 for tap in ids.value if tap is not None],
+                found=[tap for tap in ids.value if tap is not None],
+                at=at_source(raw, ids, ""),
+                detail=f"{engine}: {reason}",
+            )
+
+
 def _home(raw: RawConfig) -> str:
     return "/dflash_config/target_layer_ids" if "/dflash_config" in raw.positions else ""
 
@@ -135,4 +154,5 @@ RULES = (
     Rule("order of the tapped layers", ("taps-not-increasing",), _ask_order),
     Rule("tapped layers inside the target", ("taps-out-of-range", "taps-last-layer"), _ask_range),
     Rule("tapped layers written", ("taps-absent",), _ask_absent),
+    Rule("taps as the engine reads them", ("taps-read-literally",), _ask_reading),
 )

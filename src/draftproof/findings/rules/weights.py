@@ -101,7 +101,7 @@ def _ask_plain(evidence: Evidence) -> Answers:
     kind = drafter.model_type.value
     own = [name for name in _DRAFTER_ONLY if name in weights.tensors]
     has_embedding = any(name.endswith("embed_tokens.weight") for name in weights.tensors)
-    if kind in _PLAIN_TYPES and own and not has_embedding and not says(raw, "/auto_map"):
+    if kind in _PLAIN_TYPES and own and not has_embedding and not says(raw, "/auto_map/AutoModelForCausalLM"):
         yield found(
             "loads-as-plain-model",
             "model_type",
