@@ -13,7 +13,9 @@ from draftproof.errors import EXIT_CODES
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-VERBS = ("check", "diff", "facts", "convert", "views", "explain")
+VERBS = tuple(
+    "check diff facts convert views explain expect write history rollback generate selftest".split()  # noqa: SIM905
+)
 
 
 def verb_help(verb: str) -> str:

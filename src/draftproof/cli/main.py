@@ -56,18 +56,22 @@ def root(
     return 0
 
 
-app.command()(check)
-app.command()(diff)
-app.command()(explain)
-app.command()(facts)
-app.command()(generate)
-app.command()(selftest)
-app.command()(convert)
-app.command()(views)
-app.command()(expect)
-app.command()(history)
-app.command()(rollback)
-app.command()(write)
+# In the order of the story: look, compare, understand; then change, and remember; then decode.
+for verb in (
+    check,
+    diff,
+    facts,
+    convert,
+    views,
+    explain,
+    expect,
+    write,
+    history,
+    rollback,
+    generate,
+    selftest,
+):
+    app.command()(verb)
 
 
 def main(argv: list[str] | None = None) -> int:
