@@ -74,11 +74,7 @@ class Engine:
             raise _usage("drafter", f"none: {method} drafts without weights", str(drafter))
         if dtype is not None and dtype not in DTYPES:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
-        if device != "cpu" and not device.startswith("cuda"):
-            raise _usage("device", "cpu or cuda", device)
-        model = load_decoder(
-            path, dtype=None if dtype is None else DTYPES[dtype], device=torch.device(device)
-        )
+        model = load_decoder(path, dtype=None if dtype is None else DTYPES[dtype], device=_device(device))
         is_gguf = path.suffix == ".gguf"
         text = _read_text(path, is_gguf=is_gguf) if with_text or is_gguf else None
         if is_gguf:
@@ -131,6 +127,16 @@ class Engine:
         for _ in decoding:
             continue
         return decoding.generation
+
+
+def _device(name: str) -> torch.device:
+    """The device, if torch can run on it here."""
+    known = ["cpu"]
+    if torch.cuda.is_available():
+        known += ["cuda", *(f"cuda:{number}" for number in range(torch.cuda.device_count()))]
+    if name not in known:
+        raise _usage("device", f"one torch sees here: {', '.join(known)}", name)
+    return torch.device(name)
 
 
 def _read_text(path: Path, *, is_gguf: bool) -> TextCodec:

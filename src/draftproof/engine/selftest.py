@@ -93,7 +93,7 @@ def _rules(sabotage: str | None) -> Iterator[Check]:
     """The law of what each rule emits, summed over all its branches."""
     for name, trial in trials.EXACT.items():
         yield Check(f"rule {name}: total variation to the target's law", trials.distance(trial), _LAW_BOUND)
-    if sabotage in trials.FAULTY:
+    if sabotage is not None and sabotage in trials.FAULTY:
         found = trials.distance(trials.FAULTY[sabotage])
         yield Check(f"rule {sabotage}: total variation to the target's law", found, _LAW_BOUND)
 
