@@ -14,6 +14,7 @@ from draftproof.findings.effects import EFFECTS
 from draftproof.findings.explain import as_dict, kind_of, reference_page
 from draftproof.findings.finding import Severity
 from draftproof.findings.kind import Kind
+from draftproof.findings.kinds import attention, config, drift, pairs, tokenizers, weights
 from draftproof.findings.place import Place
 
 ROOT = Path(__file__).parents[2]
@@ -49,6 +50,13 @@ def test_every_id_written_in_a_rule_is_announced() -> None:
             and isinstance(node.args[0], ast.Constant)
         }
         assert written <= announced, path.name
+
+
+def test_every_kind_of_a_rule_is_announced() -> None:
+    """No entry explains a finding that no rule can give."""
+    announced = {name for rule in RULES for name in rule.ids}
+    for module in (attention, config, drift, pairs, tokenizers, weights):
+        assert {kind.id for kind in module.KINDS} <= announced, module.__name__
 
 
 def test_every_defect_of_a_json_file_is_catalogued() -> None:

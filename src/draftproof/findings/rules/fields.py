@@ -9,7 +9,7 @@ from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence
-from draftproof.findings.fields import says
+from draftproof.findings.fields import layer_base, says
 from draftproof.findings.finding import Finding
 from draftproof.findings.known_keys import KNOWN_KEYS
 from draftproof.findings.place import at_pointer, at_source
@@ -156,6 +156,20 @@ def _ask_geometry(evidence: Evidence) -> Answers:
         )
 
 
+def _ask_vocabulary(evidence: Evidence) -> Answers:
+    """Beside a target the rule on one vocabulary says more."""
+    raw, drafter = evidence.raw, evidence.drafter
+    if evidence.target_model is None and not drafter.vocab_size.is_written:
+        filled = drafter.vocab_size.value
+        yield found(
+            "vocabulary-absent",
+            "vocab_size",
+            expected="the target's vocabulary size",
+            found="absent" if filled is None else f"absent: {filled} by the class default",
+            at=at_pointer(raw, layer_base(drafter)),
+        )
+
+
 def _ask_recognised(evidence: Evidence) -> Answers:
     config = evidence.parsed.config
     if isinstance(config, UnrecognisedConfig):
@@ -191,5 +205,6 @@ RULES = (
     Rule("a config that is known", ("drafter-unrecognised",), _ask_recognised),
     Rule("the method claimed", ("look-alike",), _ask_identity),
     Rule("shapes that are possible", ("field-invalid", "heads-indivisible"), _ask_geometry),
+    Rule("vocabulary written", ("vocabulary-absent",), _ask_vocabulary),
     Rule("depth of the target written", ("target-depth-absent",), _ask_depth),
 )
