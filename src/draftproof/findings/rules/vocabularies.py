@@ -5,6 +5,7 @@ Source: SafeAILab/EAGLE cnets.py (d2t holds offsets); vLLM 0.33 llama_eagle3.py 
 
 from draftproof.checkpoint.d2t import check_d2t
 from draftproof.checkpoint.ledger import Checkpoint
+from draftproof.checkpoint.pages import scan_pages
 from draftproof.checkpoint.values import read_values
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.source import Unknown
@@ -42,6 +43,13 @@ def _first(weights: Checkpoint, names: tuple[str, ...]) -> str | None:
     return next((name for name in names if name in weights.tensors), None)
 
 
+def _require_read(weights: Checkpoint) -> None:
+    """A map in a hole of its file reads as zeros and says nothing: the hole is the finding."""
+    name = _first(weights, _MAPS)
+    if name is not None and name in scan_pages(weights).skipped:
+        raise Lacking(f"{name} lies in a hole of {weights.tensors[name].shard}")
+
+
 def _ask_complete(evidence: Evidence) -> Answers:
     """A reduced vocabulary needs its map and its head inside the checkpoint."""
     _, draft, rows = _reduced(evidence)
@@ -73,6 +81,7 @@ def _ask_complete(evidence: Evidence) -> Answers:
 def _ask_map(evidence: Evidence) -> Answers:
     """What the map says: offsets, in order, inside the target's vocabulary."""
     evidence.drafter  # noqa: B018 - raises NotApplicable where there is no drafter
+    _require_read(evidence.weights)
     defects, reasons = check_d2t(evidence.weights, _target_rows(evidence))
     for defect in defects:
         yield found(
@@ -93,6 +102,7 @@ def _ask_bytes(evidence: Evidence) -> Answers:
     name = _first(weights, _MAPS)
     if name is None or draft >= rows or family_of(rows) is None:
         raise NotApplicable
+    _require_read(weights)
     offsets = read_values(weights, weights.tensors[name])
     if isinstance(offsets, Unknown):
         raise Lacking(offsets.reason)
