@@ -14,7 +14,8 @@ from draftproof.errors import EXIT_CODES
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 VERBS = tuple(
-    "check diff facts convert views explain expect write history rollback generate selftest".split()  # noqa: SIM905
+    "check diff facts convert views explain expect write history rollback "  # noqa: SIM905 - as typed
+    "plan apply verify generate selftest".split()
 )
 
 

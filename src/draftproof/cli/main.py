@@ -8,6 +8,7 @@ from types import TracebackType
 import typer
 
 from draftproof import __version__
+from draftproof.cli.apply import apply
 from draftproof.cli.check import check
 from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
@@ -16,9 +17,11 @@ from draftproof.cli.explain import explain
 from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
 from draftproof.cli.history import history
+from draftproof.cli.plan import plan
 from draftproof.cli.render import emit_error, emit_json, line
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
+from draftproof.cli.verify import verify
 from draftproof.cli.views import views
 from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
@@ -68,6 +71,9 @@ for verb in (
     write,
     history,
     rollback,
+    plan,
+    apply,
+    verify,
     generate,
     selftest,
 ):

@@ -9,7 +9,7 @@ from draftproof.deploy.hosts import Seen
 from draftproof.deploy.level import Evidence, Level
 from draftproof.names import Sha256
 
-__all__ = ["evidence_of"]
+__all__ = ["consumer_evidence", "device_evidence", "evidence_of"]
 
 Frames = Mapping[str, dict[str, Any]]
 
@@ -35,9 +35,9 @@ def evidence_of(
         _staged(sha256, frames),
         _visible(sha256, path, preimage, frames, seen),
         _synced(preimage, frames),
-        _device(sha256, seen),
+        device_evidence(sha256, seen),
         Evidence(Level.L5, False, _same_boot(preimage), {}),
-        *_consumer(sha256, seen),
+        *consumer_evidence(sha256, seen),
     )
 
 
@@ -113,7 +113,8 @@ def _synced(preimage: Mapping[str, Any], frames: Frames) -> Evidence:
     return Evidence(Level.L3, meaning.is_honoured, how if meaning.is_honoured else meaning.reason, facts)
 
 
-def _device(sha256: Sha256, seen: Seen | None) -> Evidence:
+def device_evidence(sha256: Sha256, seen: Seen | None) -> Evidence:
+    """L4, from a reading past the page cache."""
     if seen is None or seen.device is None:
         return Evidence(Level.L4, False, "not asked for: --level L4 reads past the page cache", {})
     if "reason" in seen.device:
@@ -127,7 +128,8 @@ def _same_boot(preimage: Mapping[str, Any]) -> str:
     return f"still the boot of the write ({preimage['machine']['boot_id']}): read again after a restart"
 
 
-def _consumer(sha256: Sha256, seen: Seen | None) -> tuple[Evidence, Evidence]:
+def consumer_evidence(sha256: Sha256, seen: Seen | None) -> tuple[Evidence, Evidence]:
+    """L6 and L7, from the view of a process."""
     if seen is None or seen.consumer is None:
         reason = "not asked for: --pid names the serving process"
         return Evidence(Level.L6, False, reason, {}), Evidence(Level.L7, False, reason, {})

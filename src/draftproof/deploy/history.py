@@ -37,6 +37,12 @@ class Intent:
     is_refused: bool
     """The write was called off; nothing was done."""
 
+    boot_id: str
+    """Of the machine when it was recorded."""
+
+    receipt: Mapping[str, Any] | None
+    """The write's receipt as it was recorded, None where there is none."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -103,6 +109,8 @@ def _intent(entry: Entry, outcomes: list[Entry]) -> Intent:
         level=receipts[-1]["level"] if receipts else "",
         is_seen=any(r["state"] == "new" for r in receipts) or any(o.kind == "seen" for o in outcomes),
         is_refused=any(o.kind == "refused" for o in outcomes),
+        boot_id=facts["machine"]["boot_id"],
+        receipt=receipts[-1] if receipts else None,
     )
 
 
