@@ -36,6 +36,12 @@ def cli_page() -> str:
     return "\n".join(parts)
 
 
+def findings_page() -> str:
+    """docs/reference/findings.md: every id of the product, as ``explain --markdown`` says it."""
+    command = [sys.executable, "-m", "draftproof", "explain", "--markdown"]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
 def exit_table() -> str:
     """The exit codes as a table."""
     rows = "\n".join(f"| {code} | {meaning} |" for code, meaning in sorted(EXIT_CODES.items()))
@@ -58,6 +64,7 @@ def pages() -> dict[Path, str]:
     return {
         README: readme(),
         ROOT / "docs" / "reference" / "cli.md": cli_page(),
+        ROOT / "docs" / "reference" / "findings.md": findings_page(),
     }
 
 

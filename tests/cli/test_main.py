@@ -58,3 +58,19 @@ def test_every_verb_has_help(verb: str) -> None:
 def test_piped_output_has_no_colour() -> None:
     """Nothing that is not a terminal gets an escape sequence."""
     assert "\x1b" not in run("--help").stdout + run("nonsense").stderr
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_a_fault_of_ours_is_told_from_a_finding(*, as_json: bool) -> None:
+    """A bug in draftproof exits 10, never 1, and keeps the promise of one object under --json."""
+    script = (
+        "import sys, draftproof.cli.main as m\n"
+        "def boom(json: bool = False) -> int:\n    return 1 // 0\n"
+        "m.app.command()(boom)\n"
+        "sys.exit(m.main(sys.argv[1:]))\n"
+    )
+    command = [sys.executable, "-c", script, "boom", *(["--json"] if as_json else [])]
+    result = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 10
+    told = json.loads(result.stdout)["error"]["found"] if as_json else result.stderr
+    assert "ZeroDivisionError" in told

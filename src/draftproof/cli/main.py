@@ -86,7 +86,9 @@ def main(argv: list[str] | None = None) -> int:
     as_json = "--json" in args
     sys.excepthook = _fault_hook(as_json=as_json)
     try:
-        result = app(args=args, prog_name="draftproof", standalone_mode=False)
+        # Calling the Typer object would replace the hook by its own; the command it stands for does not.
+        command = typer.main.get_command(app)
+        result = command.main(args=args, prog_name="draftproof", standalone_mode=False)
     except DraftproofError as error:
         emit_error(error, as_json=as_json)
         return error.exit_code
