@@ -32,8 +32,8 @@ def put(kv: KvStore, marks: list[float]) -> list[list[float]]:
     for layer in range(LAYERS):
         keys, values = kv.write(layer, rows(marks) + 100 * layer, -rows(marks) - 100 * layer)
         assert torch.equal(keys, -values)
-        assert torch.equal(keys, keys[:1, :, :1].expand(HEADS, -1, DIM))
-        seen.append((keys[0, :, 0] - 100 * layer).tolist())
+        assert torch.equal(keys, keys[:, :1, :, :1].expand(1, HEADS, -1, DIM))
+        seen.append((keys[0, 0, :, 0] - 100 * layer).tolist())
     assert seen[0] == seen[1]
     return seen
 

@@ -54,8 +54,8 @@ class KvStore:
 
     def _adopt(self, data: Tensor) -> None:
         self._data = data
-        self._keys = data[0].unbind(0)
-        self._values = data[1].unbind(0)
+        self._keys = data[0].unsqueeze(1).unbind(0)
+        self._values = data[1].unsqueeze(1).unbind(0)
 
     @property
     def length(self) -> int:
@@ -104,13 +104,17 @@ class KvStore:
             values: [N, H, D]
 
         Returns:
-            Two views [H, visible + N, D]: what the nodes may attend to, before any mask.
+            Two views [1, H, visible + N, D]: what the nodes may attend to, before any mask.
         """
         k, v, n, at = self._keys[layer], self._values[layer], self.pending, self.count
-        k.narrow(1, at, n).copy_(keys.transpose(0, 1))
-        v.narrow(1, at, n).copy_(values.transpose(0, 1))
+        if n == 1:  # the common step, in as few operators as it takes
+            k.select(2, at).copy_(keys)
+            v.select(2, at).copy_(values)
+        else:
+            k[0].narrow(1, at, n).copy_(keys.transpose(0, 1))
+            v[0].narrow(1, at, n).copy_(values.transpose(0, 1))
         seen = self.visible
-        return k.narrow(1, at - seen, seen + n), v.narrow(1, at - seen, seen + n)
+        return k.narrow(2, at - seen, seen + n), v.narrow(2, at - seen, seen + n)
 
     def commit(self, path: Sequence[int]) -> None:
         """Keep the rows of the nodes on ``path``, in that order, and drop the rest of the tail."""

@@ -14,6 +14,7 @@ Source: the chunked form of the gated delta rule (Yang, Kautz, Hatamizadeh 2024,
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -23,8 +24,7 @@ from draftproof.cache.shapes import RecurrentShape
 __all__ = ["Deferred", "RecurrentSnapshot", "RecurrentStore", "advance_states"]
 
 
-@dataclass(frozen=True, slots=True)
-class Deferred:
+class Deferred(NamedTuple):
     """What the nodes of one layer would do to its state, were they accepted."""
 
     keys: Tensor
@@ -57,8 +57,14 @@ def advance_states(states: Tensor, keys: Tensor, updates: Tensor, decays: Tensor
         end: the last node of the chain; nodes behind it are left out.
     """
     num_layers, heads, dk, width = states.shape
-    count = end + 1
     r, dv = updates.shape[2], updates.shape[4]
+    if end == 0:  # one node: nothing decays between it and itself
+        flat = updates[:, :, :, 0].reshape(num_layers * heads, 1, width)
+        states.view(num_layers, heads, dk, r, dv).mul_(decays[..., 0].exp().view(num_layers, heads, 1, r, 1))
+        chain = keys[:, :, 0].reshape(num_layers * heads, dk, 1)
+        states.view(num_layers * heads, dk, width).baddbmm_(chain, flat)
+        return
+    count = end + 1
     last = decays[..., end : end + 1]
     weighted = updates[:, :, :, :count] * (last - decays[..., :count]).exp_().unsqueeze(-1)
     flat = weighted.transpose(2, 3).reshape(num_layers * heads, count, width)
@@ -163,13 +169,14 @@ class RecurrentStore:
     def _commit_tails(self, path: Sequence[int]) -> None:
         taps = self.shape.conv_taps - 1
         rows = [*range(taps), *(taps + node for node in path)][-taps:] if taps else []
-        if rows == list(range(rows[0], rows[0] + taps) if rows else []):
-            for tail, window in zip(self._per_layer[1], self._windows, strict=True):
-                tail.copy_(window[rows[0] : rows[0] + taps] if rows else window[:0])
+        if not rows:
             return
-        chosen = torch.tensor(rows, device=self.tails.device)
-        for tail, window in zip(self._per_layer[1], self._windows, strict=True):
-            tail.copy_(window.index_select(0, chosen))
+        if rows[-1] - rows[0] == taps - 1:  # a chain: the rows stand together
+            ends = [window[rows[0] : rows[0] + taps] for window in self._windows]
+        else:
+            chosen = torch.tensor(rows, device=self.tails.device)
+            ends = [window.index_select(0, chosen) for window in self._windows]
+        torch.stack(ends, out=self.tails)
 
     def rollback(self) -> None:
         """Forget what was put aside."""

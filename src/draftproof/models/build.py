@@ -74,9 +74,7 @@ class _Building:
             norm=self.norm(f"{here}.input_layernorm"),
             mixer=mixer,
             mlp_norm=self.norm(f"{here}.post_attention_layernorm"),
-            mlp=Mlp(
-                self._linear(f"{here}.gate_up"), self._linear(f"{here}.down"), self._shape.intermediate_size
-            ),
+            mlp=Mlp(self._linear(f"{here}.gate_up"), self._linear(f"{here}.down")),
         )
 
     def norm(self, home: str) -> RmsNorm:
@@ -96,7 +94,8 @@ class _Building:
         head_norm = None
         if a.has_qk_norm:
             q, k = self._centred(f"{here}.q_norm"), self._centred(f"{here}.k_norm")
-            head_norm = torch.cat((q.expand(a.num_heads, -1), k.expand(a.num_kv_heads, -1)))
+            weight = torch.cat((q.expand(a.num_heads, -1), k.expand(a.num_kv_heads, -1)))
+            head_norm = RmsNorm(weight, self._shape.norm_eps, dtype=self._exact)
         layer = self._in_store[window]
         self._in_store[window] += 1
         return Attention(
@@ -104,7 +103,6 @@ class _Building:
             self._linear(f"{here}.qkv"),
             self._linear(f"{here}.o"),
             head_norm,
-            self._shape.norm_eps,
             store=self._stores[window],
             layer=layer,
             exact=self._exact,

@@ -243,8 +243,7 @@ class Decoder:
         *,
         with_normed: bool,
     ) -> list[Forward]:
-        tokens = [token for block in blocks for token in block.tokens]
-        x = F.embedding(torch.tensor(tokens, device=self.device), self.embedding).to(self._exact)
+        x = self._embedded([token for block in blocks for token in block.tokens])
         wanted, kept = set(capture), dict[int, Tensor]()
         for index, layer in enumerate(self._layers):
             if index in wanted:
@@ -254,6 +253,12 @@ class Decoder:
         if len(self._layers) in wanted:
             kept[len(self._layers)] = x
         return [self._found(item, x, kept, num_logits, with_normed=with_normed) for item in rows.items]
+
+    def _embedded(self, tokens: list[int]) -> Tensor:
+        """[N, H] in full precision."""
+        if len(tokens) == 1:
+            return self.embedding[tokens[0] : tokens[0] + 1].to(self._exact, copy=True)
+        return F.embedding(torch.tensor(tokens, device=self.device), self.embedding).to(self._exact)
 
     def _found(
         self, item: Item, x: Tensor, kept: dict[int, Tensor], num_logits: int | None, *, with_normed: bool

@@ -21,6 +21,7 @@ here with the causal mask replaced by the tree's ancestors.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -33,8 +34,7 @@ CHUNK = 64
 """Tokens solved for at once in a long prefill."""
 
 
-@dataclass(frozen=True, slots=True)
-class Steps:
+class Steps(NamedTuple):
     """What the nodes of one layer bring to the rule."""
 
     queries_keys: Tensor
@@ -51,8 +51,7 @@ class Steps:
 
     def span(self, begin: int, end: int) -> "Steps":
         """The nodes from ``begin`` up to ``end``."""
-        parts = (self.queries_keys, self.values, self.g, self.beta)
-        return Steps(*(part[begin:end] for part in parts))
+        return Steps(*(part[begin:end] for part in self))
 
 
 @dataclass(frozen=True, slots=True)

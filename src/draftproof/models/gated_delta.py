@@ -10,6 +10,7 @@ from torch import Tensor
 from draftproof.cache.recurrent import advance_states
 from draftproof.models.batch import Item, Rows
 from draftproof.models.deltanet import CHUNK, Sight, Steps, advance_chunks, one_node, tree_nodes
+from draftproof.models.layers import RmsNorm
 from draftproof.models.linear import Linear
 from draftproof.models.shape import DeltaShape
 
@@ -28,14 +29,15 @@ class GatedDelta:
     __slots__ = (
         "_decay",
         "_dt_bias",
+        "_exact",
         "_layer",
         "_norm",
-        "_norm_eps",
         "_out",
         "_project",
         "_shape",
+        "_split",
         "_taps",
-        "_unit",
+        "_unit_floor",
     )
 
     def __init__(
@@ -65,36 +67,31 @@ class GatedDelta:
             layer: this layer's number among the recurrent ones.
         """
         self._shape, self._project, self._out, self._layer = shape, project, out, layer
+        self._exact = conv.dtype
         self._taps = conv[:, 0].t().contiguous()  # [K, C], oldest first
         self._decay = -a_log.exp()
         self._dt_bias = dt_bias
-        self._norm = norm
         # The factor Dk^-0.5 on queries is taken out of the rule; a norm follows, and there it is this eps.
-        self._norm_eps = eps * shape.key_dim
-        self._unit = torch.full((shape.key_dim,), shape.key_dim**-0.5, dtype=conv.dtype, device=conv.device)
+        self._norm = RmsNorm(norm, eps * shape.key_dim, dtype=conv.dtype)
+        self._unit_floor = torch.full((), _UNIT_EPS**0.5, dtype=conv.dtype, device=conv.device)
+        self._split = [shape.channels, shape.width, shape.num_value_heads, shape.num_value_heads]
 
     def __call__(self, residual: Tensor, x: Tensor, rows: Rows) -> Tensor:
         """The residual stream with the layer's output for ``x`` added."""
         s, n = self._shape, x.shape[0]
-        projected = self._project(x)
-        inputs = projected.narrow(1, 0, s.channels)
-        rates = projected.narrow(1, s.channels + s.width, 2 * s.num_value_heads).to(self._taps.dtype)
-        beta, time = (
-            rates.sigmoid().narrow(1, 0, s.num_value_heads),
-            rates.narrow(1, s.num_value_heads, s.num_value_heads),
-        )
-        g = F.softplus(time + self._dt_bias).mul_(self._decay)
-        shape = (n, s.num_key_heads, s.values_per_key)
-        g, beta = g.view(shape), beta.view(shape)
+        inputs, z, rate, time = self._project(x).split_with_sizes(self._split, 1)
+        if x.dtype != self._exact:
+            z, rate, time = z.to(self._exact), rate.to(self._exact), time.to(self._exact)
+        beta = rate.sigmoid().view(n, s.num_key_heads, s.values_per_key)
+        g = F.softplus(time + self._dt_bias).mul_(self._decay).view(n, s.num_key_heads, s.values_per_key)
         if len(rows.items) == 1:
             mixed = self._mix(inputs, g, beta, rows.items[0])
         else:
             spans = [(slice(i.begin, i.end), i) for i in rows.items]
             mixed = torch.cat([self._mix(inputs[span], g[span], beta[span], item) for span, item in spans])
-        z = projected.narrow(1, s.channels, s.width).view(n, s.num_value_heads, s.value_dim)
-        mixed = mixed.view(n, s.num_value_heads, s.value_dim)
-        mixed = torch.rms_norm(mixed, (s.value_dim,), self._norm, self._norm_eps) * F.silu(z.to(mixed.dtype))
-        return self._out.added(residual, mixed.view(n, s.width).to(x.dtype))
+        mixed = self._norm(mixed.contiguous().view(n, s.num_value_heads, s.value_dim))
+        mixed = mixed.view(n, s.width).mul_(F.silu(z))
+        return self._out.added(residual, mixed if x.dtype == self._exact else mixed.to(x.dtype))
 
     def _mix(self, inputs: Tensor, g: Tensor, beta: Tensor, item: Item) -> Tensor:
         """One sequence: [N, Hk, R, Dv] from the convolution's inputs [N, C]."""
@@ -103,11 +100,14 @@ class GatedDelta:
         if store is None:
             raise RuntimeError("a recurrent layer without a recurrent memory")
         window = torch.cat((store.tail(self._layer), inputs))  # [K - 1 + N, C]
-        y = F.silu(self._convolve(window.to(self._taps.dtype), n, item), inplace=True)
+        full = window if window.dtype == self._exact else window.to(self._exact)
+        y = F.silu(self._convolve(full, n, item), inplace=True)
         split = 2 * s.num_key_heads * s.key_dim
-        qk = y.narrow(1, 0, split).view(n, 2, s.num_key_heads, s.key_dim)
-        qk = torch.rms_norm(qk, (s.key_dim,), self._unit, _UNIT_EPS / s.key_dim)  # unit length
-        v = y.narrow(1, split, s.width).view(n, s.num_key_heads, s.values_per_key, s.value_dim)
+        qk, v = y.split_with_sizes((split, s.width), 1)
+        qk = qk.view(n, 2, s.num_key_heads, s.key_dim)
+        length = torch.linalg.vector_norm(qk, 2, -1, True)
+        qk = qk / torch.hypot(length, self._unit_floor)  # unit length
+        v = v.view(n, s.num_key_heads, s.values_per_key, s.value_dim)
         steps = Steps(qk, v, g, beta)
         state = store.state(self._layer)
         if item.advances:
