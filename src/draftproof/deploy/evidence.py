@@ -144,12 +144,15 @@ def _sees(sha256: Sha256, seen: Seen, consumer: Mapping[str, Any]) -> Evidence:
     view, facts = consumer["view"], dict(consumer)
     if view["kind"] != "file" or view["sha256"] != sha256:
         found = view["sha256"] if view["kind"] == "file" else view["kind"]
-        stale = "; its mount of this file is stale (//deleted)" if consumer["is_stale_mount"] else ""
+        stale = "".join(
+            f"; its mount at {place} is stale (//deleted): remount, or mount the directory"
+            for place in consumer["stale_mounts"]
+        )
         return Evidence(Level.L6, False, f"process {consumer['pid']} sees {found}{stale}", facts)
     if seen.kind != "file":
         return Evidence(Level.L6, False, "there is a file in its namespace only", facts)
     same = all(view["identity"][key] == seen.file["identity"][key] for key in ("dev", "ino"))
-    how = f"process {consumer['pid']} sees the same inode and digest in its mount namespace"
+    how = f"process {consumer['pid']} sees the same inode and digest at {consumer['path']}"
     return Evidence(Level.L6, same, how if same else "same bytes, another inode in its namespace", facts)
 
 

@@ -177,10 +177,18 @@ def file_system(descriptor: int) -> dict[str, str]:
                 "type": words[dash + 1],
                 "mount_point": words[4],
                 "root": words[3],
+                "device": words[2],
                 "options": words[5],
                 "super_options": words[dash + 3],
             }
-    return {"type": "unknown", "mount_point": "", "root": "", "options": "", "super_options": ""}
+    return {
+        "type": "unknown",
+        "mount_point": "",
+        "root": "",
+        "device": "",
+        "options": "",
+        "super_options": "",
+    }
 
 
 def _text(path: str) -> str:

@@ -15,7 +15,7 @@ __all__ = ["Frame", "frame_of", "frames_of", "path_field", "program_argv", "requ
 Program = Literal["helper", "reader"]
 _PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "looking", "beside", "helper"),
-    "reader": ("ground", "reader"),
+    "reader": ("ground", "seeing", "consumer", "reader"),
 }
 # Each part becomes a module under its own name, so that the same imports work on a bare interpreter.
 _START = (

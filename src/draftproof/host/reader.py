@@ -5,7 +5,7 @@ On request it reads past the page cache, and looks through the eyes of a running
 """
 
 # Descriptors and names relative to them; pathlib follows links and costs start-up time.
-# ruff: noqa: PTH120, PTH114, PTH115, PTH116, PTH123
+# ruff: noqa: PTH120
 from __future__ import annotations
 
 import base64
@@ -14,12 +14,13 @@ import fcntl
 import hashlib
 import mmap
 import os
-import stat
 import sys
 import time
 from typing import Any
 
-from draftproof.host.ground import Refused, Wire, file_system, identity, machine, sha256_of, xattrs_of
+from draftproof.host.consumer import see_consumer
+from draftproof.host.ground import Refused, Wire, machine, sha256_of
+from draftproof.host.seeing import see
 
 __all__ = ["main"]
 
@@ -27,34 +28,6 @@ FIRST_FRAME_S = 30.0
 BLOCK = 4096
 DEVICE_LIMIT = 1 << 30
 MEMORY_ONLY = ("tmpfs", "ramfs", "devtmpfs")
-
-
-def see(path: str, keep_bytes: int) -> dict[str, Any]:
-    """The file under ``path``; ``kind`` is absent, other (no regular file), unreadable or file."""
-    real = os.path.realpath(path)
-    try:
-        status = os.stat(path)
-        if not stat.S_ISREG(status.st_mode):
-            return {"kind": "other", "real_path": real, "found": stat.filemode(status.st_mode)[0]}
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return {"kind": "absent", "real_path": real, "is_dangling": os.path.islink(path)}
-    except OSError as error:
-        return {"kind": "unreadable", "real_path": real, "error": str(error.strerror)}
-    try:
-        digest, length, data = sha256_of(descriptor)
-        return {
-            "kind": "file",
-            "real_path": real,
-            "sha256": digest,
-            "length": length,
-            "data": base64.b64encode(data).decode("ascii") if length <= keep_bytes else None,
-            "identity": identity(os.fstat(descriptor)),
-            "xattrs": xattrs_of(descriptor),
-            "file_system": file_system(descriptor),
-        }
-    finally:
-        os.close(descriptor)
 
 
 def see_device(path: str, file_system_type: str) -> dict[str, Any]:
@@ -122,30 +95,6 @@ def wait_quiet(path: str, wait_ms: int) -> bool:
         os.close(descriptor)
 
 
-def see_consumer(path: str, pid: int) -> dict[str, Any]:
-    """The file in the mount namespace of a process, and whether it started before the file was as it is."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
-            ticks = int(stream.read().rsplit(")", 1)[1].split()[19])
-        namespace = os.readlink(f"/proc/{pid}/ns/mnt")
-        view = see(f"/proc/{pid}/root{path}", 0)
-        with open(f"/proc/{pid}/mountinfo", encoding="utf-8", errors="surrogateescape") as stream:
-            stale = [w[4] for w in (line.split(" ") for line in stream) if w[3].endswith("//deleted")]
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as stream:
-            mapped = sorted({" ".join(line.split()[3:5]) for line in stream} - {"00:00 0"})
-    except OSError as error:
-        return {"reason": f"process {pid}: {error.strerror}"}
-    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
-    return {
-        "pid": pid,
-        "mount_namespace": namespace,
-        "view": {key: value for key, value in view.items() if key != "data"},
-        "started_ns": int((time.time() - age_s) * 1e9),
-        "is_stale_mount": any(path == point or path.startswith(point + "/") for point in stale),
-        "mapped": mapped,
-    }
-
-
 def main() -> int:
     """Serve one request on standard input."""
     wire = Wire(FIRST_FRAME_S)
@@ -163,7 +112,7 @@ def main() -> int:
     if ask["is_device_asked"] and seen["kind"] == "file":
         device = see_device(path, seen["file_system"]["type"])
     if ask["pid"]:
-        consumer = see_consumer(path, ask["pid"])
+        consumer = see_consumer(path, ask["pid"], seen)
     wire.say("seen", seen=seen, is_quiet=is_quiet, device=device, consumer=consumer, machine=machine())
     return 0
 
