@@ -15,6 +15,7 @@ from draftproof.engine.text import TextCodec, read_text_codec
 from draftproof.engine.trace import Trace
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
+from draftproof.models.gguf_file import is_gguf
 from draftproof.models.load import load_decoder
 from draftproof.speculation.sampling import Sampling
 
@@ -75,14 +76,11 @@ class Engine:
         if dtype is not None and dtype not in DTYPES:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
         model = load_decoder(path, dtype=None if dtype is None else DTYPES[dtype], device=_device(device))
-        is_gguf = path.suffix == ".gguf"
-        text = _read_text(path, is_gguf=is_gguf) if with_text or is_gguf else None
-        if is_gguf:
-            eos = text.eos_id if text is not None else None
-            endings = frozenset() if eos is None else frozenset({eos})
-        else:
-            endings = config_endings(path)
-        return cls(model, text if with_text else None, endings, start)
+        if is_gguf(path):
+            text = read_gguf_text_codec(path)
+            endings = frozenset[int]() if text.eos_id is None else frozenset({text.eos_id})
+            return cls(model, text if with_text else None, endings, start)
+        return cls(model, read_text_codec(path) if with_text else None, config_endings(path), start)
 
     def stream(
         self,
@@ -137,10 +135,6 @@ def _device(name: str) -> torch.device:
     if name not in known:
         raise _usage("device", f"one torch sees here: {', '.join(known)}", name)
     return torch.device(name)
-
-
-def _read_text(path: Path, *, is_gguf: bool) -> TextCodec:
-    return read_gguf_text_codec(path) if is_gguf else read_text_codec(path)
 
 
 def _usage(subject: str, expected: str, found: str) -> UsageError:
