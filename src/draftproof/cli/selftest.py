@@ -22,6 +22,7 @@ def selftest(
             "state-at-wrong-node, greedy-scored-as-drawn, other-temperature, typical-lossy.",
         ),
     ] = None,
+    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="Where the models run.")] = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Prove on two tiny models that drafting changes how fast, never what; exit 1 if anything fails."""
@@ -33,7 +34,7 @@ def selftest(
     torch.set_num_threads(1)  # the models are tiny: a second thread only waits for the first
     checks = []
     with TemporaryDirectory(prefix="draftproof-selftest-") as folder:
-        for check in run_selftest(Path(folder), sabotage=sabotage):
+        for check in run_selftest(Path(folder), sabotage=sabotage, device=device):
             checks.append(check)
             if not as_json:
                 verdict, style = ("ok  ", None) if check.holds else ("FAIL", "error")

@@ -58,6 +58,9 @@ class Proposal:
     """
 
 
+_NOTHING = Proposal(DraftTree.empty())
+
+
 class Proposer(Protocol):
     """One request's source of drafts; it may remember the request's past."""
 
@@ -83,7 +86,7 @@ class NoProposer:
     def propose(self, context: Context) -> Proposal:
         """The root alone."""
         del context
-        return Proposal(DraftTree.empty())
+        return _NOTHING
 
 
 @dataclass(slots=True)
@@ -128,7 +131,7 @@ class NgramProposer:
             start = self._after.get(tuple(tokens[-length:]))
             if start is not None:
                 return Proposal(DraftTree.chain(_continued(tokens, start, depth)))
-        return Proposal(DraftTree.empty())
+        return _NOTHING
 
     def _index(self, tokens: Sequence[int]) -> None:
         """Note where every suffix seen so far was followed, up to the token before the last."""

@@ -62,15 +62,16 @@ class Check:
         return self.measured <= self.bound
 
 
-def run_selftest(folder: Path, *, sabotage: str | None = None) -> Iterator[Check]:
+def run_selftest(folder: Path, *, sabotage: str | None = None, device: str = "cpu") -> Iterator[Check]:
     """Every check, as soon as it is done.
 
     Args:
         folder: an empty place for two tiny checkpoints.
         sabotage: one of ``SABOTAGES``, to break on purpose.
+        device: where the models run.
 
     Raises:
-        UsageError: no such sabotage.
+        UsageError: no such sabotage, or no such device.
     """
     if sabotage is not None and sabotage not in SABOTAGES:
         raise UsageError(
@@ -84,7 +85,7 @@ def run_selftest(folder: Path, *, sabotage: str | None = None) -> Iterator[Check
     yield from _rules(sabotage)
     for kind in TINY:
         write_tiny_target(folder / kind, kind)
-        engine = Engine.load(folder / kind, dtype="float64", with_text=False)
+        engine = Engine.load(folder / kind, device=device, dtype="float64", with_text=False)
         yield from _trees(kind, engine, sabotage)
         yield from _texts(kind, engine)
 

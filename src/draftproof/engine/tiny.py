@@ -74,8 +74,16 @@ TINY: Mapping[str, Mapping[str, object]] = MappingProxyType(
 """The config of each."""
 
 
-def write_tiny_target(directory: Path, kind: str, *, seed: int = 0) -> None:
+def write_tiny_target(
+    directory: Path, kind: str, *, seed: int = 0, config: Mapping[str, object] | None = None
+) -> None:
     """A checkpoint directory with ``config.json`` and ``model.safetensors``.
+
+    Args:
+        directory: made if it is not there.
+        kind: ``dense`` or ``hybrid``.
+        seed: of the weights.
+        config: another config of this kind, for a larger target of the same making.
 
     Raises:
         UsageError: there is no such kind.
@@ -90,9 +98,9 @@ def write_tiny_target(directory: Path, kind: str, *, seed: int = 0) -> None:
             next_step="name one of them",
         )
     directory.mkdir(parents=True, exist_ok=True)
-    config = directory / "config.json"
-    config.write_text(json.dumps(TINY[kind], indent=2) + "\n", encoding="ascii")
-    shape = read_shape(parse_config(read_raw(config)), str(config))
+    written = directory / "config.json"
+    written.write_text(json.dumps(dict(config or TINY[kind]), indent=2) + "\n", encoding="ascii")
+    shape = read_shape(parse_config(read_raw(written)), str(written))
     generator = torch.Generator().manual_seed(seed)
     pieces = bill_of(shape, "model.").pieces
     tensors = {

@@ -1,0 +1,136 @@
+"""What only a GPU can show: the proofs there, agreement with the CPU, and tokens a second by method.
+
+Run: ``bash bench/gpu_check.sh [FOLDER]``; with ``--device cpu`` it rehearses on any machine. Exit 1 if a
+proof fails or the devices disagree.
+"""
+
+import argparse
+import json
+import statistics
+import sys
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import torch
+
+from draftproof.engine.adversary import Adversary
+from draftproof.engine.engine import Engine
+from draftproof.engine.propose import NgramProposer
+from draftproof.engine.selftest import run_selftest
+from draftproof.engine.stopping import Stopping
+from draftproof.engine.tiny import TINY, write_tiny_target
+from draftproof.speculation.tree import DraftTree
+
+BOUNDS = {"float64": 1e-11, "float32": 5e-4, "bfloat16": 0.15}
+"""Largest difference over largest logit, device against the CPU's float64, after 64 tokens.
+
+float32 leaves room for other orders of summation; bfloat16 has 8 bits, and errors of 4 layers add up.
+"""
+
+SCALE = {
+    "hidden_size": 1024,
+    "intermediate_size": 3072,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 64,
+    "vocab_size": 32768,
+    "max_position_embeddings": 4096,
+}
+"""About a hundred million parameters with the depth below."""
+
+TREE = DraftTree([3, 4, 5, 6, 7, 8], [-1, 0, 0, 1, 2, 3, 1])
+
+
+def proofs(device: str, folder: Path) -> bool:
+    """The self-test on the device."""
+    checks = list(run_selftest(folder, device=device))
+    failed = [check for check in checks if not check.holds]
+    for check in failed:
+        print(f"FAIL {check.name}: {check.measured:.3g}, at most {check.bound:g}")
+    print(f"self-test on {device}: {len(checks)} checks ran, {len(failed)} failed")
+    return not failed
+
+
+def agreement(device: str, folder: Path) -> bool:
+    """Logits over a tree on the device, in three data types, against float64 on the CPU."""
+    prompt = torch.randint(0, 128, (64,), generator=torch.Generator().manual_seed(0)).tolist()
+    holds = True
+    for kind in TINY:
+        reference = tree_logits(Engine.load(folder / kind, dtype="float64", with_text=False), prompt)
+        for dtype, bound in BOUNDS.items():
+            engine = Engine.load(folder / kind, device=device, dtype=dtype, with_text=False)
+            found = tree_logits(engine, prompt)
+            distance = float((found - reference).abs().max() / reference.abs().max())
+            holds &= distance <= bound
+            verdict = "ok  " if distance <= bound else "FAIL"
+            print(f"{verdict} {kind} {dtype} {device} against cpu float64: {distance:.2e}, at most {bound:g}")
+    return holds
+
+
+def tree_logits(engine: Engine, prompt: list[int]) -> torch.Tensor:
+    """[7, V] float64 on the CPU."""
+    session = engine.target.new_session()
+    engine.target.prefill(session, prompt[:-1])
+    return engine.target.verify(session, prompt[-1], TREE).logits.double().cpu()
+
+
+def speed(device: str, folder: Path, *, layers: int, tokens: int, rounds: int) -> None:
+    """Tokens a second of plain decoding, prompt lookup and half-true trees, interleaved, bfloat16."""
+    for kind, config in TINY.items():
+        types = (config["layer_types"] * layers)[:layers]
+        scaled = {**config, **SCALE, "num_hidden_layers": layers, "layer_types": types, "dtype": "bfloat16"}
+        write_tiny_target(folder / f"{kind}-large", kind, config=scaled)
+        engine = Engine.load(folder / f"{kind}-large", device=device, dtype="bfloat16", with_text=False)
+        prompt = list(range(64))
+        alone = engine.generate(prompt, stopping=Stopping(tokens)).token_ids
+        truth = [*prompt, *alone]
+        arms = {
+            "ar": engine,
+            "ngram": replace(engine, start_proposer=NgramProposer),
+            "half-true tree": replace(
+                engine, start_proposer=lambda truth=truth: Adversary(truth, 32768, 0, max_nodes=16)
+            ),
+        }
+        rates: dict[str, list[float]] = {name: [] for name in arms}
+        taus: dict[str, float] = {}
+        for _ in range(rounds):
+            for name, arm in arms.items():
+                began = time.perf_counter()
+                made = arm.generate(prompt, stopping=Stopping(tokens))
+                rates[name].append(len(made.token_ids) / (time.perf_counter() - began))
+                taus[name] = made.acceptance().tau
+        for name, values in rates.items():
+            record = {
+                "device": device,
+                "target": f"{kind}, {layers} layers of {SCALE['hidden_size']}, bfloat16",
+                "method": name,
+                "tokens_per_s": round(statistics.median(values), 1),
+                "smallest": round(min(values), 1),
+                "largest": round(max(values), 1),
+                "tau": round(taus[name], 3),
+            }
+            print(json.dumps(record))
+
+
+def main() -> int:
+    """Run all three."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--layers", type=int, default=24)
+    parser.add_argument("--tokens", type=int, default=200)
+    parser.add_argument("--rounds", type=int, default=5)
+    options = parser.parse_args()
+    name = torch.cuda.get_device_name() if options.device.startswith("cuda") else "CPU"
+    print(f"torch {torch.__version__} on {name}")
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        holds = proofs(options.device, root)
+        holds &= agreement(options.device, root)
+        speed(options.device, root, layers=options.layers, tokens=options.tokens, rounds=options.rounds)
+    return 0 if holds else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
