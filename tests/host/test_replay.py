@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from draftproof.host.local import LocalHost
-from draftproof.host.program import frame_of, frames_of, path_field, program_argv, request
+from draftproof.host.program import frame_of, frames_of, program_argv, request
 from draftproof.host.protocol import Answer
 from draftproof.host.replay import RecordingHost, ReplayHost, ReplayMismatch
 
@@ -16,8 +16,8 @@ BODY = b'{"new": true}\n'
 
 def ask(nonce: str, path: str) -> bytes:
     """A write request."""
-    fields = {"root": path_field("/"), "patience_ms": 5000, "keep_bytes": 9}
-    return request({"nonce": nonce, "path": path_field(path), **fields})
+    fields = {"root": "/", "patience_ms": 5000, "keep_bytes": 9}
+    return request({"nonce": nonce, "path": path, **fields})
 
 
 def ordering(nonce: str, body: bytes) -> Answer:

@@ -14,7 +14,7 @@ from draftproof.deploy.receipt import Receipt
 from draftproof.deploy.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook, DraftproofError
 from draftproof.host.local import LocalHost
-from draftproof.host.program import frame_of, frames_of, path_field, program_argv, request
+from draftproof.host.program import frame_of, frames_of, program_argv, request
 from draftproof.host.protocol import Answer, CommandResult
 
 OLD, NEW, FOREIGN = b'{"taps": [1, 17]}\n', b'{"taps": [1, 16]}\n', b'{"taps": [7, 77]}\n'
@@ -122,7 +122,7 @@ class Bench:
             }
             return request(order | changes) + tail
 
-        ask = {"nonce": NONCE, "path": path_field(str(self.target)), "root": path_field("/")}
+        ask = {"nonce": NONCE, "path": str(self.target), "root": "/"}
         stdin = request(ask | {"patience_ms": 3000, "keep_bytes": 99})
         result = LocalHost(sys.executable).run(
             program_argv(sys.executable, "helper"), stdin=stdin, answer=answer, timeout_s=20

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from draftproof.host.program import frame_of, path_field, program_argv, request
+from draftproof.host.program import frame_of, program_argv, request
 from promises.bench import FOREIGN, NEW, NONCE, OLD, Bench, check
 
 
@@ -95,7 +95,7 @@ def planted_temporary_file_is_not_written_into(bench: Bench) -> None:
 def gone_sender_gets_no_commit(bench: Bench) -> None:
     """Nobody hears the frames any more: not published."""
     argv = program_argv(sys.executable, "helper")
-    ask = {"nonce": NONCE, "path": path_field(str(bench.target)), "root": path_field("/")}
+    ask = {"nonce": NONCE, "path": str(bench.target), "root": "/"}
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
         assert child.stdin
         assert child.stdout

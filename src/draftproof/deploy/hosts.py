@@ -6,7 +6,7 @@ from typing import Any
 
 from draftproof.deploy.place import Place
 from draftproof.errors import CouldNotLook
-from draftproof.host.program import frames_of, path_field, program_argv, request
+from draftproof.host.program import frames_of, program_argv, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 
@@ -62,13 +62,13 @@ def look(
     """
     ask = {
         "nonce": nonce,
-        "path": path_field(place.path),
+        "path": place.path,
         "keep_bytes": KEEP_BYTES,
         "is_device_asked": is_device_asked,
         "pid": pid,
         "settle_ms": int(settle_s * 1000),
     }
-    argv = program_argv(host.python, "reader")
+    argv = program_argv(host.python, "examiner" if is_device_asked or pid else "reader")
     result = host.run(argv, stdin=request(ask), timeout_s=timeout_s + settle_s)
     frames = frames_of(result.stdout, nonce)
     if "seen" not in frames:

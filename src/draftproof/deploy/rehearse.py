@@ -14,7 +14,7 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT, OldDigest
 from draftproof.deploy.refusals import refusal
 from draftproof.deploy.write import WriteOrder, conflict
-from draftproof.host.program import frames_of, path_field, program_argv, request
+from draftproof.host.program import frames_of, program_argv, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 from draftproof.printable import MASKED, is_secret_key
@@ -63,8 +63,8 @@ def rehearse(host: Host, order: WriteOrder) -> Rehearsal:
     nonce = secrets.token_hex(16)
     ask = {
         "nonce": nonce,
-        "path": path_field(order.place.path),
-        "root": path_field(order.root),
+        "path": order.place.path,
+        "root": order.root,
         "patience_ms": int(order.patience_s * 1000),
         "keep_bytes": KEEP_BYTES,
     }

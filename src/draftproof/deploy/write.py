@@ -17,7 +17,7 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT, FileState, OldDigest, Receipt
 from draftproof.deploy.refusals import Conflict, OutcomeUnknown, refusal
 from draftproof.errors import CouldNotLook, DraftproofError
-from draftproof.host.program import frame_of, frames_of, path_field, program_argv, request
+from draftproof.host.program import frame_of, frames_of, program_argv, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 
@@ -129,8 +129,8 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
     talk = _Talk(order, ledger, secrets.token_hex(16), sha256_hex(order.content))
     ask = {
         "nonce": talk.nonce,
-        "path": path_field(order.place.path),
-        "root": path_field(order.root),
+        "path": order.place.path,
+        "root": order.root,
         "patience_ms": int(order.patience_s * 1000),
         "keep_bytes": KEEP_BYTES,
     }

@@ -10,10 +10,13 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
-from typing import Any
 
 from draftproof.host.ground import Refused
 from draftproof.host.looking import look, look_quietly
+
+TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Staged"]
 

@@ -10,9 +10,12 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import Any
 
 from draftproof.host.seeing import see
+
+TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["see_consumer"]
 

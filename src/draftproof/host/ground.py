@@ -1,21 +1,26 @@
 """What the two programs that run on a host stand on: framed talk, facts about the machine, digests.
 
-Standard library only, for any Python from 3.8 on; it travels as text inside the command line (host.program).
-One frame in is ``draftproof/1 <length> <sha256>``, a line feed, and that many bytes of JSON. One frame out is
-a line ``<nonce> <kind> <JSON>``. Whatever else a login shell or a message of the day prints is not a frame.
+Standard library only, for any Python from 3.8 on; it travels inside the command line (host.program). One
+frame in is ``draftproof/1 <length> <sha256>``, a line feed, and that many bytes of fields, one a line:
+``name i 12`` or ``name s <base64>``. One frame out is a line ``<nonce> <kind> <JSON>``. Whatever else a login
+shell or a message of the day prints is not a frame. The json and base64 modules stay out: they would double
+the start-up time.
 """
 
 # Descriptors and names relative to them; pathlib follows links and costs start-up time.
 # ruff: noqa: PTH115, PTH123
 from __future__ import annotations
 
+import binascii
 import hashlib
-import json
 import os
 import select
 import sys
 import time
-from typing import Any
+
+TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["Failed", "Refused", "Wire", "file_system", "identity", "machine", "sha256_of", "xattrs_of"]
 
@@ -23,6 +28,7 @@ MAX_DOCUMENT = 1 << 20
 MAX_HEAD = 200  # bytes of "draftproof/1 <length> <sha256>"; the longest is 90
 HEAD_WORDS = 3
 CHUNK = 1 << 20
+LAST_OF_ONE_UNIT = 0xFFFF  # UTF-16; JSON writes what lies beyond as a pair
 
 
 class Refused(Exception):
@@ -57,7 +63,7 @@ class Wire:
         self._held = b""
 
     def document(self) -> dict[str, Any]:
-        """The next JSON document, whole and undamaged. Raises Refused for anything less."""
+        """The next frame's fields, whole and undamaged. Raises Refused for anything less."""
         while b"\n" not in self._held:
             if len(self._held) > MAX_HEAD or not self._more():
                 raise Refused("request-cut", found=len(self._held))
@@ -71,8 +77,7 @@ class Wire:
         data = self.exactly(length)
         if hashlib.sha256(data).hexdigest().encode() != words[2]:
             raise Refused("request-damaged", found=length)
-        document: dict[str, Any] = json.loads(data.decode("utf-8"))
-        return document
+        return dict(map(field, data.decode("ascii").splitlines()))
 
     def exactly(self, length: int) -> bytes:
         """The next ``length`` bytes. Raises Refused where the input ends, or time does, before them."""
@@ -94,7 +99,7 @@ class Wire:
 
     def say(self, kind: str, **facts: Any) -> None:
         """Write one frame. A closed pipe is remembered, not raised: the work must still come to its end."""
-        frame = f"{self.nonce} {kind} {json.dumps(facts, ensure_ascii=True)}\n"
+        frame = f"{self.nonce} {kind} {json_text(facts)}\n"
         data = frame.encode("ascii")
         try:
             while data:
@@ -110,6 +115,39 @@ class Wire:
         data = os.read(0, CHUNK)
         self._held += data
         return bool(data)
+
+
+def field(line: str) -> tuple[str, Any]:
+    """Name and value of one line of a frame."""
+    name, kind, value = line.split(" ")
+    if kind == "i":
+        return name, int(value)
+    return name, binascii.a2b_base64(value).decode("utf-8", "surrogateescape")
+
+
+def json_text(value: Any) -> str:
+    """A value as JSON in ASCII; any text, half surrogates of file names included."""
+    if value is None or value is True or value is False:
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        if value.isascii() and value.isprintable() and '"' not in value and "\\" not in value:
+            return f'"{value}"'
+        return '"' + "".join(map(json_character, value)) + '"'
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json_text(name)}: {json_text(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(json_text, value)) + "]"
+    return str(value)
+
+
+def json_character(character: str) -> str:
+    """One character inside a JSON string."""
+    code = ord(character)
+    if character.isascii() and character.isprintable() and character not in '"\\':
+        return character
+    if code > LAST_OF_ONE_UNIT:
+        return f"\\u{0xD7C0 + (code >> 10):04x}\\u{0xDC00 + (code & 0x3FF):04x}"
+    return f"\\u{code:04x}"
 
 
 def sha256_of(descriptor: int) -> tuple[str, int, bytes]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from draftproof.errors import CouldNotLook
+from draftproof.host.program import fields_of
 from draftproof.host.protocol import Answer, CommandResult, Host
 
 __all__ = ["RecordingHost", "ReplayHost", "ReplayMismatch"]
@@ -163,12 +164,11 @@ class ReplayHost:
 
 def _request_of(stdin: bytes) -> tuple[str, str]:
     """Digest of a request without its nonce, and the nonce; for any other input its digest and ``""``."""
-    head, line_feed, data = stdin.partition(b"\n")
-    if not line_feed or not head.startswith(b"draftproof/1 "):
+    fields = fields_of(stdin)
+    if "nonce" not in fields:
         return _sha256(stdin), ""
-    document = json.loads(data)
-    nonce: str = document.pop("nonce")
-    return _sha256(json.dumps(document, sort_keys=True).encode()), nonce
+    nonce = str(fields.pop("nonce"))
+    return _sha256(json.dumps(fields, sort_keys=True).encode()), nonce
 
 
 def _without_program(argv: Sequence[str]) -> list[str]:

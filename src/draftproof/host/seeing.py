@@ -7,12 +7,15 @@ Standard library only; part of the programs that run on a host (host.program).
 # ruff: noqa: PTH114, PTH116
 from __future__ import annotations
 
-import base64
+import binascii
 import os
 import stat
-from typing import Any
 
 from draftproof.host.ground import file_system, identity, sha256_of, xattrs_of
+
+TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
+if TYPE_CHECKING:
+    from typing import Any
 
 __all__ = ["see"]
 
@@ -36,7 +39,9 @@ def see(path: str, keep_bytes: int) -> dict[str, Any]:
             "real_path": real,
             "sha256": digest,
             "length": length,
-            "data": base64.b64encode(data).decode("ascii") if length <= keep_bytes else None,
+            "data": binascii.b2a_base64(data, newline=False).decode("ascii")
+            if length <= keep_bytes
+            else None,
             "identity": identity(os.fstat(descriptor)),
             "xattrs": xattrs_of(descriptor),
             "file_system": file_system(descriptor),

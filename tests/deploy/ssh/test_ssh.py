@@ -18,7 +18,7 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import FileState, Receipt
 from draftproof.deploy.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
-from draftproof.host.program import frames_of, path_field, program_argv, request
+from draftproof.host.program import frames_of, program_argv, request
 from draftproof.host.replay import RecordingHost, ReplayHost
 from loopback import Sshd
 
@@ -84,7 +84,7 @@ def test_no_connection_is_shared(sshd: Sshd, target: Path) -> None:
     """Every run is a connection of its own: no control socket appears, though one is configured."""
     ask = {
         "nonce": "ab" * 8,
-        "path": path_field(str(target)),
+        "path": str(target),
         "keep_bytes": 99,
         "is_device_asked": False,
         "pid": 0,
