@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 VERBS = tuple(
     "check diff facts convert views explain expect write history rollback "  # noqa: SIM905 - as typed
-    "plan apply verify generate selftest".split()
+    "plan apply verify watch generate selftest".split()
 )
 
 

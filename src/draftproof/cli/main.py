@@ -23,6 +23,7 @@ from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
 from draftproof.cli.verify import verify
 from draftproof.cli.views import views
+from draftproof.cli.watch import watch
 from draftproof.cli.write import write
 from draftproof.errors import DraftproofError, UsageError
 
@@ -74,6 +75,7 @@ for verb in (
     plan,
     apply,
     verify,
+    watch,
     generate,
     selftest,
 ):
