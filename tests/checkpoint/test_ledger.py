@@ -11,6 +11,7 @@ import pytest
 from checkpoint.build import Tensors, shard_bytes, tensors_of, write_index, write_shard
 from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
 from draftproof.errors import CouldNotLook
+from unprivileged import without_privileges
 
 FIRST, SECOND, THIRD = (f"model-0000{i}-of-00003.safetensors" for i in (1, 2, 3))
 SHARDS: dict[str, Tensors] = {
@@ -258,3 +259,39 @@ def test_a_shard_without_permission() -> None:
         finally:
             os.seteuid(user)
     assert told == [("shard-unreadable", "model.safetensors")]
+
+
+@pytest.mark.parametrize("given", ["n" * 300, "n" * 300 + ".safetensors", "loop"])
+def test_no_path_is_more_than_could_not_look(given: str, tmp_path: Path) -> None:
+    """A name too long, and links in a circle, are named like any other thing that is not there."""
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(CouldNotLook):
+        read_checkpoint(tmp_path / given)
+
+
+def test_a_directory_that_may_be_listed_and_not_entered() -> None:
+    """Its names are seen, and every shard among them is named as unreadable."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        write_shard(root / "model.safetensors", tensors_of({"a": (1,)}))
+        root.chmod(0o744)
+        with without_privileges():
+            listed = read_checkpoint(root)
+        root.chmod(0o700)
+    assert isinstance(listed, Checkpoint)
+    assert [d.id for d in listed.defects] == ["shard-unreadable"]
+
+
+def test_an_index_that_may_not_be_read_hides_no_shard() -> None:
+    """The index is refused, with the system's reason; the shards beside it are looked at all the same."""
+    with tempfile.TemporaryDirectory() as name:
+        root = Path(name)
+        root.chmod(0o755)
+        write_shard(root / "model.safetensors", tensors_of({"a": (1,)}))
+        index = write_index(root, {"model.safetensors": tensors_of({"a": (1,)})})
+        index.chmod(0)
+        with without_privileges():
+            read = read_checkpoint(root)
+    assert isinstance(read, Checkpoint)
+    assert [(d.id, "Permission denied" in d.found) for d in read.defects] == [("index-refused", True)]
+    assert list(read.tensors) == ["a"]

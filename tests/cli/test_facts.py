@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from draftproof.cli.main import main
+from unprivileged import without_privileges
+
 CONFIGS = Path(__file__).parents[1] / "configs"
 DRAFTER = CONFIGS / "zlab-qwen3.6-27b-dflash.json"
 
@@ -113,3 +116,20 @@ def test_foreign_text_cannot_drive_the_terminal(tmp_path: Path) -> None:
     path.write_text(json.dumps(config))
     assert "\u001b" not in run(path).stdout
     assert "\\x1b" in run(path).stdout
+
+
+@pytest.mark.parametrize("verb", ["facts", "convert", "diff"])
+def test_a_file_without_permission_could_not_be_looked_at(
+    verb: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Status 3 for every verb that reads a file, never 2: the call was right."""
+    further = {"facts": [], "convert": ["--to", "native"], "diff": [str(DRAFTER)]}[verb]
+    assert main([verb, str(DRAFTER), *further]) == 0
+    locked = tmp_path / "config.json"
+    locked.write_text("{}")
+    locked.chmod(0)
+    capsys.readouterr()
+    with without_privileges():
+        status = main([verb, str(locked), *further, "--json"])
+    told = json.loads(capsys.readouterr().out)
+    assert (status, told["error"]["id"]) == (3, "could-not-look")

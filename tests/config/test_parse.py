@@ -21,6 +21,7 @@ from draftproof.config.parse import (
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw
 from draftproof.config.target import TargetConfig
 from draftproof.errors import CouldNotLook, RefusedInput
+from unprivileged import without_privileges
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.json"))
 GRADES = json.loads((Path(__file__).parents[1] / "config_grades.json").read_text())["grades"]
@@ -177,6 +178,26 @@ def test_find_config_says_what_is_missing(tmp_path: Path) -> None:
         with pytest.raises(CouldNotLook) as caught:
             find_config(path)
         assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize("given", ["n" * 300, "d/" + "n" * 300, "nul\0", "loop", "loop/config.json", "link"])
+def test_find_config_never_stumbles_over_a_path(given: str, tmp_path: Path) -> None:
+    """Names too long, a NUL inside, links in a circle or to nothing: each could not be looked at."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    (tmp_path / "link").symlink_to("nowhere")
+    with pytest.raises(CouldNotLook) as caught:
+        find_config(tmp_path / given)
+    assert (given == "link") == ("a link to nothing" in caught.value.found)
+
+
+def test_find_config_where_one_may_not_go(tmp_path: Path) -> None:
+    """A directory that may not be entered is not an empty one: the reason is told."""
+    (tmp_path / "config.json").write_text("{}")
+    tmp_path.chmod(0o600)
+    with without_privileges(), pytest.raises(CouldNotLook, match="Permission denied"):
+        find_config(tmp_path)
+    tmp_path.chmod(0o700)
 
 
 def _replace(config: JsonValue, parts: tuple[str, ...], value: JsonValue) -> None:

@@ -4,6 +4,7 @@ A blob's name is the digest of its bytes: a file edited after its download no lo
 named by, and no network is needed to tell.
 """
 
+import os
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from draftproof.checkpoint.hub_proof import Proof, ProvenFile
 from draftproof.checkpoint.local_dir import check_local_dir
 from draftproof.checkpoint.members import Member, MemberKind, read_members, read_root
 from draftproof.checkpoint.shard import ArtefactDefect, listed
+from draftproof.errors import CouldNotLook
 
 __all__ = ["HubReport", "read_hub"]
 
@@ -50,7 +52,7 @@ def read_hub(root: Path, *, with_weights: bool = False) -> HubReport:
     else:
         for member in members:
             _judge(member, proof)
-        proof.defects += [*_ref(snapshot), *_incomplete(snapshot), *_shared(snapshot, members)]
+        proof.defects += [*_ref(snapshot, proof), *_incomplete(snapshot), *_shared(snapshot, members)]
     proof.defects += _hard_linked(real, members)
     return HubReport(snapshot, tuple(proof.proven), tuple(proof.not_proven), tuple(proof.defects))
 
@@ -84,8 +86,12 @@ def _judge(member: Member, proof: Proof) -> None:
         proof.not_proven.append(f"{member.name}: {member.kind.value}, not opened")
 
 
-def _ref(snapshot: HubSnapshot) -> list[ArtefactDefect]:
-    named = read_ref(snapshot.repo, "main")
+def _ref(snapshot: HubSnapshot, proof: Proof) -> list[ArtefactDefect]:
+    try:
+        named = read_ref(snapshot.repo, "main")
+    except CouldNotLook as error:
+        proof.not_proven.append(f"refs/main: {error.found}")
+        return []
     if named is None or named == snapshot.revision:
         return []
     where = str(snapshot.repo / "refs" / "main")
@@ -94,7 +100,8 @@ def _ref(snapshot: HubSnapshot) -> list[ArtefactDefect]:
 
 def _incomplete(snapshot: HubSnapshot) -> list[ArtefactDefect]:
     blobs = snapshot.blobs
-    members = read_members(blobs) if blobs.is_dir() else ()
+    # os.path: unlike Path.is_dir it answers False where it may not look.
+    members = read_members(blobs) if os.path.isdir(blobs) else ()  # noqa: PTH112
     names = [m.name for m in members if m.name.endswith(".incomplete")]
     if not names:
         return []

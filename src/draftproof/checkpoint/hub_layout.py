@@ -4,11 +4,13 @@ Source: huggingface_hub file_download.py (cache), utils/_shared_blobs.py (2.x: a
 ``<cache>/blobs/<2 hex>/<hash>``), _local_folder.py (``.cache/huggingface/download/<file>.metadata``).
 """
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from draftproof.checkpoint.members import read_root
+from draftproof.checkpoint.members import MemberKind, read_members, read_root
+from draftproof.config.json_bytes import read_limited
 from draftproof.errors import CouldNotLook
 
 __all__ = ["HubSnapshot", "find_snapshot", "read_ref", "resolve"]
@@ -46,10 +48,11 @@ def resolve(path: Path) -> Path:
     Raises:
         CouldNotLook: it is a repository folder, and no snapshot can be chosen.
     """
-    if not (_REPO.fullmatch(path.name) and (path / "snapshots").is_dir()):
+    # os.path: unlike Path.is_dir it answers False where it may not look.
+    if not (_REPO.fullmatch(path.name) and os.path.isdir(path / "snapshots")):  # noqa: PTH112
         return path
     revision = read_ref(path, "main")
-    present = sorted(p.name for p in (path / "snapshots").iterdir() if p.is_dir())
+    present = [m.name for m in read_members(path / "snapshots") if m.kind is MemberKind.DIRECTORY]
     if revision in present:
         return path / "snapshots" / revision
     if revision is None and len(present) == 1:
@@ -74,9 +77,12 @@ def find_snapshot(root: Path) -> HubSnapshot | None:
 
 
 def read_ref(repo: Path, name: str) -> str | None:
-    """The revision a ref names; None where there is no such ref."""
+    """The revision a ref names; None where there is no such ref.
+
+    Raises:
+        CouldNotLook: there is one and it cannot be read.
+    """
     path = repo / "refs" / name
-    if not path.is_file():
+    if not os.path.lexists(path):
         return None
-    with path.open("rb") as file:
-        return file.read(_MAX_REF_BYTES).decode("ascii", "replace").strip() or None
+    return read_limited(path, _MAX_REF_BYTES).decode("ascii", "replace").strip() or None

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from draftproof.checkpoint.members import Member, MemberKind
 from draftproof.checkpoint.shard import ArtefactDefect, listed
 from draftproof.config.raw import JsonValue, RefusedConfig, read_raw
+from draftproof.errors import CouldNotLook
 
 __all__ = ["INDEX_SUFFIX", "Index", "read_index"]
 
@@ -33,8 +34,7 @@ class Index:
 def read_index(members: tuple[Member, ...]) -> Index | None:
     """The index among the files of a directory; None where there is none.
 
-    Raises:
-        CouldNotLook: there is one and it cannot be opened.
+    One that cannot be opened is refused like one that cannot be parsed: the shards are looked at either way.
     """
     found = [m for m in members if m.name.endswith(INDEX_SUFFIX) and m.kind is not MemberKind.DIRECTORY]
     if not found:
@@ -45,13 +45,16 @@ def read_index(members: tuple[Member, ...]) -> Index | None:
         names = listed([m.name for m in found])
         defects.append(ArtefactDefect("index-several", chosen.name, "one index", names, str(chosen.path)))
     if chosen.kind is not MemberKind.FILE:
-        text = f"a {chosen.kind.value} link" if chosen.links else f"a {chosen.kind.value} file"
-        defects.append(_refused(chosen, f"{text} at {chosen.path}"))
+        what = "link" if chosen.links else "file"
+        defects.append(_refused(chosen, f"{chosen.path}, {chosen.kind.value}, behind this {what}"))
         return Index(chosen.name, None, None, tuple(defects))
     try:
         raw = read_raw(chosen.path)
     except RefusedConfig as error:
         defects.append(_refused(chosen, ", ".join(f"{d.id} ({d.found})" for d in error.defects)))
+        return Index(chosen.name, None, None, tuple(defects))
+    except CouldNotLook as error:
+        defects.append(_refused(chosen, error.found))
         return Index(chosen.name, None, None, tuple(defects))
     return _parse(chosen, raw.value, defects)
 

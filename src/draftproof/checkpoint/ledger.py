@@ -70,10 +70,12 @@ def read_checkpoint(root: Path) -> Checkpoint | NoWeights:
     Raises:
         CouldNotLook: there is no such path, or the directory cannot be listed.
     """
-    single = root.name if root.name.endswith(_SHARD_SUFFIX) and not root.is_dir() else None
-    if single is None and root.is_file() and root.name != "config.json":
+    # os.path: unlike pathlib it answers False where it may not look, and read_root says why.
+    is_directory, is_file = os.path.isdir(root), os.path.isfile(root)  # noqa: PTH112, PTH113
+    single = root.name if root.name.endswith(_SHARD_SUFFIX) and not is_directory else None
+    if single is None and is_file and root.name != "config.json":
         return NoWeights(f"{root.name} is a single file: no weights are looked for beside it")
-    is_inside = os.path.lexists(root) and (single is not None or root.is_file())
+    is_inside = os.path.lexists(root) and (single is not None or is_file)
     real = read_root(root.parent if is_inside else root)
     members = tuple(m for m in read_members(real) if single is None or m.name == single)
     shards = [m for m in members if m.name.endswith(_SHARD_SUFFIX) and m.kind is not MemberKind.DIRECTORY]

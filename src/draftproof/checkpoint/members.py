@@ -44,6 +44,9 @@ class MemberKind(StrEnum):
     SPECIAL = "special"
     """A FIFO, a socket or a device: never opened."""
 
+    UNREACHABLE = "unreachable"
+    """A directory on the way may not be entered, or a name is too long: what is there is unknown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Member:
@@ -65,7 +68,8 @@ def read_root(path: Path) -> Path:
         CouldNotLook: there is no such directory.
     """
     real = Path(os.path.realpath(path))
-    if real.is_dir():
+    # os.path: unlike Path.is_dir it answers False where it may not look, or where a name is too long.
+    if os.path.isdir(real):  # noqa: PTH112
         return real
     raise CouldNotLook(
         str(path),
@@ -106,6 +110,8 @@ def follow(root: Path, name: str) -> Member:
             mode = path.lstat().st_mode
         except (FileNotFoundError, NotADirectoryError):
             return Member(name, MemberKind.DANGLING, path, tuple(links))
+        except OSError:
+            return Member(name, MemberKind.UNREACHABLE, path, tuple(links))
         if not stat.S_ISLNK(mode):
             return Member(name, _kind(mode), path, tuple(links))
         links.append(path)

@@ -20,7 +20,8 @@ class Format(StrEnum):
 
 def convert(
     path: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A drafter directory, or its config as a file.")
+        Path,
+        typer.Argument(metavar="DIR", help="A drafter directory, or its config as a file.", readable=False),
     ],
     to: Annotated[Format, typer.Option("--to", help="The format to write.")],
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object with the losses in it."),

@@ -17,9 +17,13 @@ __all__ = ["diff"]
 
 def diff(
     a: Annotated[
-        Path, typer.Argument(metavar="A", help="A JSON file, or a directory that holds config.json.")
+        Path,
+        # readable=False: no permission to read is "could not look", as read_raw says; no usage error.
+        typer.Argument(
+            metavar="A", help="A JSON file, or a directory that holds config.json.", readable=False
+        ),
     ],
-    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.")],
+    b: Annotated[Path, typer.Argument(metavar="B", help="The other one.", readable=False)],
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> int:
     """Show what differs between two configs by type and value; formatting alone is no difference."""

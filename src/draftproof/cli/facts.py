@@ -12,7 +12,10 @@ __all__ = ["facts"]
 
 def facts(
     path: Annotated[
-        Path, typer.Argument(metavar="DIR", help="A drafter or target directory, or its config as a file.")
+        Path,
+        typer.Argument(
+            metavar="DIR", help="A drafter or target directory, or its config as a file.", readable=False
+        ),
     ],
     as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
 ) -> int:

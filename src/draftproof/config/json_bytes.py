@@ -32,11 +32,15 @@ def read_limited(path: Path, limit: int) -> bytes:
         with os.fdopen(descriptor, "rb") as file:
             # Asked again of what was opened: the name may have changed hands in between.
             _require_regular(os.fstat(file.fileno()).st_mode, path)
-            return file.read(limit + 1)
+            # None, which the types leave out: some files of /proc have nothing to give just now.
+            data: bytes | None = file.read(limit + 1)
     except OSError as error:
         raise _could_not_look(path, found=f"{error.strerror or error} (errno {error.errno})") from error
     except ValueError as error:  # a NUL inside the path
         raise _could_not_look(path, found=str(error)) from error
+    if data is None:
+        raise _could_not_look(path, found="a file that has nothing to read yet and would be waited for")
+    return data
 
 
 def _require_regular(mode: int, path: Path) -> None:

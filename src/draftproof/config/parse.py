@@ -1,5 +1,7 @@
 """A RawConfig becomes a typed description: what it is, what it says, and what nobody here reads."""
 
+import os
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -81,14 +83,11 @@ def find_config(path: Path) -> Path:
     Raises:
         CouldNotLook: there is nothing at ``path``, or the directory holds no ``config.json``.
     """
-    if not path.is_dir():
-        if path.exists():
-            return path
-        raise _missing(path, "a directory with a config.json, or a JSON file", "nothing there")
+    if not stat.S_ISDIR(_mode(path, "a directory with a config.json, or a JSON file", "nothing there")):
+        return path
     inside = path / "config.json"
-    if inside.exists():
-        return inside
-    raise _missing(path, "a config.json in this directory", "none")
+    _mode(inside, "a config.json in this directory", "none")
+    return inside
 
 
 def require_recognised(parsed: Parsed, origin: str) -> Parsed:
@@ -111,14 +110,27 @@ def require_recognised(parsed: Parsed, origin: str) -> Parsed:
     )
 
 
-def _missing(path: Path, expected: str, found: str) -> CouldNotLook:
+def _mode(path: Path, expected: str, absent: str) -> int:
+    """What stands at ``path``, links followed. Raises CouldNotLook, with what the system says of it."""
+    try:
+        return os.stat(path).st_mode  # noqa: PTH116 (Path.stat hides that links are followed)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        found = "a link to nothing" if os.path.islink(path) else absent  # noqa: PTH114 (never raises)
+        raise _not_found(path, expected, found) from error
+    except OSError as error:
+        raise _not_found(path, expected, f"{error.strerror or error} (errno {error.errno})") from error
+    except ValueError as error:  # a NUL inside the path
+        raise _not_found(path, expected, str(error)) from error
+
+
+def _not_found(path: Path, expected: str, found: str) -> CouldNotLook:
     return CouldNotLook(
         str(path),
         expected=expected,
         found=found,
         where=str(path),
         means="nothing was read, so nothing is known about it",
-        next_step=f"ls -l {path.parent if not path.exists() else path}",
+        next_step=f"ls -l {str(path.parent)!r}",
     )
 
 
