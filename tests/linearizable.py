@@ -1,7 +1,8 @@
 """Whether a history of operations on one register could have happened one after the other.
 
 The search of Wing and Gong: pick any operation that nobody finished before, see whether it fits the value,
-go on; a state already seen is not searched again. Source: Wing, Gong 1993, Testing and Verifying Concurrent Objects.
+go on; a state already seen is not searched again.
+Source: Wing, Gong 1993, Testing and Verifying Concurrent Objects.
 """
 
 from collections.abc import Sequence

@@ -88,7 +88,8 @@ def outcome(sshd: Sshd, tool: Tool, directory: Path, cut: Cut | None) -> tuple[s
         (directory / "known").write_text(f"[127.0.0.1]:{proxy.port} {key}")
         config = directory / "config"
         config.write_text(
-            f"Host cut\n HostName 127.0.0.1\n Port {proxy.port}\n User root\n IdentitiesOnly yes\n BatchMode yes\n"
+            f"Host cut\n HostName 127.0.0.1\n Port {proxy.port}\n User root\n "
+            "IdentitiesOnly yes\n BatchMode yes\n"
             f" IdentityFile {sshd.directory}/user\n UserKnownHostsFile {directory}/known\n LogLevel ERROR\n"
         )
         says = tool(config, source, target)
