@@ -82,6 +82,16 @@ def test_missing_source_or_directory_is_exit_three(
     assert run(capsys, "write", files[0], str(Path(files[1]).parent / "none" / "config.json"))[0] == 3
 
 
+def test_unusable_ledger_is_exit_three_and_nothing_is_sent(
+    files: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where neither intent nor pre-image can be kept, nothing is written."""
+    for verb in ("write", "expect"):
+        code, document = run(capsys, verb, *files, "--ledger", "/proc/none/ledger")
+        assert (code, document["error"]["id"]) == (3, "ledger-unusable")
+    assert Path(files[1]).read_text() == OLD
+
+
 def test_dry_run_changes_nothing_and_masks_secrets(
     files: tuple[str, str], capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

@@ -79,6 +79,24 @@ def test_keeps_mode_owner_and_attributes(put: Put, target: Path) -> None:
     assert os.getxattr(target, "user.origin") == b"hand"
 
 
+def test_inherited_access_lists_do_not_stick(put: Put, target: Path) -> None:
+    """A default access list of the directory would dress the new file otherwise than the old one."""
+    # version 2; owner, user 1, group, mask: all; others: nothing (tag, permissions, id: little endian)
+    entries = (
+        "01000700ffffffff",
+        "0200070001000000",
+        "04000700ffffffff",
+        "10000700ffffffff",
+        "20000000ffffffff",
+    )
+    os.setxattr(target.parent, "system.posix_acl_default", bytes.fromhex("02000000" + "".join(entries)))
+    (target.parent / "stranger").touch()
+    assert os.listxattr(target.parent / "stranger") == ["system.posix_acl_access"]
+    put(target, NEW)
+    assert os.listxattr(target) == []
+    assert stat.S_IMODE(target.stat().st_mode) == 0o644
+
+
 def test_memory_file_system_never_reaches_the_sync_level(put: Put) -> None:
     """On tmpfs fsync is a no-op: L2 holds, L3 is the first not reached, and the reason says so."""
     path = Path("/dev/shm") / f"draftproof-test-{os.getpid()}.json"  # noqa: S108 - a tmpfs is the point

@@ -1,15 +1,18 @@
 """host.helper, host.program: only a whole, undamaged, timely request is done; only frames are evidence."""
 
+import ast
 import hashlib
 import os
 import subprocess
 import sys
 import time
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from draftproof.host import program
 from draftproof.host.local import LocalHost
 from draftproof.host.program import frame_of, frames_of, program_argv, request
 
@@ -187,6 +190,19 @@ def test_the_programs_need_nothing_but_an_interpreter(tmp_path: Path, target: Pa
     seen = frames_of(done.stdout, NONCE)["seen"]["seen"]
     assert seen["sha256"] == hashlib.sha256(b"old").hexdigest()
     assert done.stderr == b""
+
+
+@pytest.mark.parametrize("name", sorted({part for parts in program._PARTS.values() for part in parts}))
+def test_the_programs_are_text_for_python_3_8(name: str) -> None:
+    """A host's interpreter may be older than ours: no newer syntax, only modules of its standard library."""
+    text = (files("draftproof.host") / f"{name}.py").read_text("utf-8")
+    tree = ast.parse(text, feature_version=(3, 8))
+    imported = {each.module for each in ast.walk(tree) if isinstance(each, ast.ImportFrom)}
+    imported |= {
+        alias.name for each in ast.walk(tree) if isinstance(each, ast.Import) for alias in each.names
+    }
+    foreign = {str(module) for module in imported if str(module).split(".")[0] not in sys.stdlib_module_names}
+    assert all(module.startswith("draftproof.host.") for module in foreign)
 
 
 def test_reader_sees_through_the_eyes_of_a_process(host: LocalHost, target: Path) -> None:

@@ -9,7 +9,13 @@ from pathlib import Path
 from draftproof.errors import CouldNotLook, RefusedInput
 from draftproof.names import Sha256
 
-__all__ = ["Objects", "ObjectsDamaged", "sha256_hex", "sync_directory"]
+__all__ = ["Objects", "ObjectsDamaged", "ObjectsUnusable", "sha256_hex", "sync_directory"]
+
+
+class ObjectsUnusable(CouldNotLook):
+    """The directory of kept contents cannot be used."""
+
+    id = "ledger-unusable"
 
 
 class ObjectsDamaged(RefusedInput):
@@ -25,11 +31,28 @@ class Objects:
     directory: Path
 
     def keep(self, data: bytes) -> Sha256:
-        """Store ``data`` durably, for the owner only; what is there already is checked, not trusted."""
+        """Store ``data`` durably, for the owner only; what is there already is checked, not trusted.
+
+        Raises:
+            ObjectsUnusable: it cannot be stored there.
+        """
         digest = sha256_hex(data)
         path = self._path(digest)
-        if path.exists() and path.read_bytes() == data:
-            return digest
+        try:
+            if not path.exists() or path.read_bytes() != data:
+                self._store(path, data)
+        except OSError as error:
+            raise ObjectsUnusable(
+                str(self.directory),
+                expected="a directory that can be written",
+                found=f"{error.strerror}",
+                where=str(self.directory),
+                means="what is not kept cannot be gone back to; nothing was sent",
+                next_step="--ledger DIR",
+            ) from error
+        return digest
+
+    def _store(self, path: Path, data: bytes) -> None:
         self.directory.parent.parent.mkdir(parents=True, exist_ok=True)
         for directory in (self.directory.parent, self.directory, path.parent):
             directory.mkdir(mode=0o700, exist_ok=True)
@@ -41,7 +64,6 @@ class Objects:
             os.fsync(stream.fileno())
         temporary.replace(path)
         sync_directory(path.parent)
-        return digest
 
     def has(self, digest: str) -> bool:
         """Whether something is kept under ``digest``."""

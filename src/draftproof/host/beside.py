@@ -11,7 +11,7 @@ import ctypes
 import errno
 import os
 
-from draftproof.host.ground import Refused
+from draftproof.host.ground import Refused, xattrs_of
 from draftproof.host.looking import look, look_quietly
 
 TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
@@ -66,14 +66,23 @@ class Staged:
             if like is not None:
                 if (like["uid"], like["gid"]) != (os.geteuid(), os.getegid()):
                     os.fchown(writer, like["uid"], like["gid"])
-                for key, value in like["xattrs"].items():
-                    os.setxattr(writer, key, bytes.fromhex(value))
+                self._copy_attributes(writer, like["xattrs"])
             os.fchmod(writer, mode)
             self.step = "fsync of the file"
             os.fsync(writer)
             self.inode = os.fstat(writer).st_ino
         finally:
             os.close(writer)
+
+    def _copy_attributes(self, writer: int, wanted: dict[str, str]) -> None:
+        """Give the new file the old one's; what it has already (a default label or list) is not set again."""
+        have = xattrs_of(writer)
+        for key in have:
+            if key not in wanted:
+                os.removexattr(writer, key)
+        for key, value in wanted.items():
+            if key not in have or have[key] != value:
+                os.setxattr(writer, key, bytes.fromhex(value))
 
     def verify(self, like: dict[str, Any] | None, mode: int) -> dict[str, Any]:
         """Read the temporary file through another descriptor. Raises Refused where it is not the order."""
