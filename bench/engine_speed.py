@@ -5,6 +5,8 @@ CPU time are both kept: on a shared machine the second is the one to trust. Prin
 and largest, and writes every run to a CSV file.
 
     python bench/engine_speed.py [--rounds 7] [--tokens 128] [--threads 1] [--csv FILE] [--gguf FILE]
+
+``--gguf`` needs ``accelerate``: transformers reads GGUF files with it.
 """
 
 import argparse
@@ -76,7 +78,10 @@ def arms_of(path: Path, dtype: str, tokens: int) -> dict[str, Callable[[list[int
     """What is timed: each takes a prompt and gives its generation, or how many tokens it made."""
     if path.suffix == ".gguf":
         peer = transformers.AutoModelForCausalLM.from_pretrained(
-            path.parent, gguf_file=path.name, dtype=getattr(torch, dtype)
+            path.parent,
+            gguf_file=path.name,
+            quantization_config=transformers.GgufConfig(dequantize=True),  # plain weights, as here
+            dtype=getattr(torch, dtype),
         )
     else:
         peer = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype))
