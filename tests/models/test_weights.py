@@ -105,6 +105,24 @@ def test_a_quantised_tensor_is_refused_by_its_dtype(broken: Callable[..., Path])
     assert caught.value.subject == HEAD
 
 
+def test_a_tied_head_may_stand_in_the_file_as_a_copy(broken: Callable[..., Path]) -> None:
+    """Some tied checkpoints carry the head as well; equal numbers are a copy, others a contradiction."""
+    embedding = "model.embed_tokens.weight"
+    same = broken(lambda tensors: tensors.update({HEAD: tensors[embedding].clone()}), "llama")
+    assert load_decoder(same).shape.is_tied
+    other = broken(lambda tensors: tensors.update({HEAD: tensors[embedding] + 1}), "llama")
+    with pytest.raises(RefusedInput, match="the config ties the two"):
+        load_decoder(other)
+
+
+def test_parts_of_other_families_are_not_left_aside(broken: Callable[..., Path]) -> None:
+    """A dense model has no multi-token head, so its tensors are one too many."""
+    directory = broken(lambda tensors: tensors.update({"mtp.fc.weight": torch.zeros(2, 2)}))
+    with pytest.raises(RefusedInput) as caught:
+        load_decoder(directory)
+    assert "1 unexpected: mtp.fc.weight" in caught.value.found
+
+
 def test_shards_give_the_same_model(write_target: Callable[..., Path], tmp_path: Path) -> None:
     """Two shards and an index are the single file, bit for bit."""
     source = write_target("qwen3")

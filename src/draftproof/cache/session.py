@@ -25,6 +25,7 @@ __all__ = ["Session", "Snapshot"]
 class Snapshot:
     """A copy of a session's memory; later steps of the session do not touch it."""
 
+    shape: SessionShape
     length: int
     kv: tuple[KvSnapshot, ...]
     recurrent: RecurrentSnapshot | None
@@ -181,9 +182,8 @@ class Session:
             raise SessionFault.of("snapshot", expected="nothing pending", found=f"{self.num_pending} nodes")
         with torch.inference_mode():
             kv = tuple(store.snapshot() for store in self.kv)
-            return Snapshot(
-                self.length, kv, self.recurrent.snapshot() if self.recurrent is not None else None
-            )
+            recurrent = self.recurrent.snapshot() if self.recurrent is not None else None
+        return Snapshot(self.shape, self.length, kv, recurrent)
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what the snapshot was taken of, whatever is pending or broken.
@@ -191,10 +191,8 @@ class Session:
         Raises:
             SessionFault: it was taken of a session of another shape.
         """
-        if len(snapshot.kv) != len(self.kv) or (snapshot.recurrent is None) != (self.recurrent is None):
-            raise SessionFault.of(
-                "snapshot", expected="one of a session of this shape", found="another shape"
-            )
+        if snapshot.shape != self.shape:
+            raise SessionFault.of("snapshot", expected=str(self.shape), found=str(snapshot.shape))
         with torch.inference_mode():
             self._forget()
             for store, kept in zip(self.kv, snapshot.kv, strict=True):

@@ -28,6 +28,7 @@ from draftproof.models.gated_delta import GatedDelta
 from draftproof.models.layers import Mlp, RmsNorm
 from draftproof.models.linear import Linear
 from draftproof.models.nodes import Nodes
+from draftproof.models.readout import Readout
 from draftproof.models.rope import RopeTable
 from draftproof.models.shape import DecoderShape
 from draftproof.names import HiddenIndex
@@ -252,24 +253,14 @@ class Decoder:
             x = layer.mlp(x, layer.mlp_norm(x))
         if len(self._layers) in wanted:
             kept[len(self._layers)] = x
-        return [self._found(item, x, kept, num_logits, with_normed=with_normed) for item in rows.items]
+        readout = Readout(self._norm, self.head, num_logits, with_normed)
+        return readout.of(rows.items, x, kept)
 
     def _embedded(self, tokens: list[int]) -> Tensor:
         """[N, H] in full precision."""
         if len(tokens) == 1:
             return self.embedding[tokens[0] : tokens[0] + 1].to(self._exact, copy=True)
         return F.embedding(torch.tensor(tokens, device=self.device), self.embedding).to(self._exact)
-
-    def _found(
-        self, item: Item, x: Tensor, kept: dict[int, Tensor], num_logits: int | None, *, with_normed: bool
-    ) -> Forward:
-        mine = x[item.begin : item.end]
-        count = item.nodes.count if num_logits is None else min(num_logits, item.nodes.count)
-        normed = self._norm(mine) if with_normed else None
-        read = self._norm(mine[len(mine) - count :]) if normed is None else normed[len(mine) - count :]
-        logits = self.head(read) if count else x.new_empty(0, self.shape.vocab_size)
-        hidden = {HiddenIndex(index): rows[item.begin : item.end] for index, rows in kept.items()}
-        return Forward(logits, hidden, normed)
 
     def _items(self, blocks: Sequence[Block], *, advance: bool) -> tuple[Item, ...]:
         items, at = [], 0

@@ -16,6 +16,13 @@ from draftproof.models.shape import DecoderShape
 __all__ = ["Bill", "Home", "Piece", "Place", "bill_of"]
 
 
+_QWEN3_5_PARTS = (
+    ("mtp.", "the multi-token-prediction head: a drafter"),
+    ("model.visual.", "the vision tower"),
+    ("visual.", "the vision tower"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """Where some rows of a tensor go."""
@@ -52,6 +59,11 @@ class Bill:
 
     homes: dict[str, Home] = field(default_factory=dict)
     pieces: dict[str, Piece] = field(default_factory=dict)
+    others: tuple[tuple[str, str], ...] = ()
+    """Name prefixes of parts of the same checkpoint that text generation never runs, and what they are."""
+
+    copies: tuple[tuple[str, str], ...] = ()
+    """(copy, piece): a tensor that may stand in the file beside the piece it must equal."""
 
     def add_home(self, home: str, shape: tuple[int, ...], *, is_exact: bool = False) -> None:
         """Declare one tensor of the model."""
@@ -75,9 +87,13 @@ def bill_of(shape: DecoderShape, prefix: str, *, heads_are_paired: bool = False)
         prefix: ``model.`` or, in vision-language checkpoints, ``model.language_model.``.
         heads_are_paired: query and key rows already have rotating partners side by side (Llama in GGUF).
     """
-    bill = Bill()
+    embedding = f"{prefix}embed_tokens.weight"
+    bill = Bill(
+        others=_QWEN3_5_PARTS if shape.family == "qwen3_5" else (),
+        copies=(("lm_head.weight", embedding),) if shape.is_tied else (),
+    )
     h = shape.hidden_size
-    bill.add_whole("embedding", f"{prefix}embed_tokens.weight", (shape.vocab_size, h))
+    bill.add_whole("embedding", embedding, (shape.vocab_size, h))
     if not shape.is_tied:
         bill.add_whole("head", "lm_head.weight", (shape.vocab_size, h))
     bill.add_whole("norm", f"{prefix}norm.weight", (h,), is_exact=True)

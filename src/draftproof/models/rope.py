@@ -19,7 +19,8 @@ from draftproof.models.shape import RopeShape
 
 __all__ = ["RopeTable", "inverse_frequencies", "pair_order", "rotate"]
 
-SMALLEST_TABLE = 256
+SMALLEST_TABLE, LARGEST_TABLE = 256, 16384
+"""Positions kept; those beyond the largest table are worked out whenever they are asked for."""
 
 
 def pair_order(head_dim: int, rotary_dim: int) -> list[int]:
@@ -96,7 +97,7 @@ def _grown(factor: float, scale: float) -> float:
 
 
 class RopeTable:
-    """exp(i p f_j) for all positions so far asked for; doubles when a later one comes."""
+    """exp(i p f_j) for the positions so far asked for; doubles when a later one comes."""
 
     __slots__ = ("_frequencies", "_magnitude", "_rotating", "_table", "head_dim")
 
@@ -115,22 +116,25 @@ class RopeTable:
         rows[:, 0, : self._rotating] = turned
         return rows
 
-    def _reach(self, end: int) -> None:
+    def _reach(self, end: int) -> bool:
+        """Whether the table holds the positions before ``end``, after growing if it may."""
         size = len(self._table)
-        if end > size:
+        if size < end <= LARGEST_TABLE:
             while size < end:
                 size *= 2
             self._table = self._rows(torch.arange(size, device=self._table.device))
+        return end <= size
 
     def span(self, start: int, count: int) -> Tensor:
         """[count, 1, D / 2] complex, positions ``start`` on."""
-        self._reach(start + count)
-        return self._table.narrow(0, start, count)
+        if self._reach(start + count):
+            return self._table.narrow(0, start, count)
+        return self._rows(torch.arange(start, start + count, device=self._table.device))
 
     def at(self, positions: Sequence[int]) -> Tensor:
         """[P, 1, D / 2] complex, one row for each position."""
-        self._reach(max(positions) + 1)
-        return self._table[torch.tensor(positions, device=self._table.device)]
+        wanted = torch.tensor(positions, device=self._table.device)
+        return self._table[wanted] if self._reach(max(positions) + 1) else self._rows(wanted)
 
 
 def rotate(heads: Tensor, turns: Tensor) -> Tensor:

@@ -18,13 +18,6 @@ from draftproof.models.parameters import Bill, Place
 
 __all__ = ["Accounting", "TensorSource", "account", "allocate", "fill"]
 
-_OTHERS = (
-    ("mtp.", "the multi-token-prediction head: a drafter"),
-    ("model.visual.", "the vision tower"),
-    ("visual.", "the vision tower"),
-)
-"""Name prefixes of parts that text generation never runs, and what they are."""
-
 _RECOMPUTED = ".rotary_emb.inv_freq"
 """Frequencies that old Llama checkpoints carry; they follow from the config and are computed from it."""
 
@@ -63,7 +56,7 @@ class Accounting:
 def account(bill: Bill, names: Iterable[str]) -> Accounting:
     """Sort names into used, missing, unexpected and left to others."""
     listed = list(names)
-    others = {name: reason for name in listed if name not in bill.pieces and (reason := _other(name))}
+    others = {n: reason for n in listed if n not in bill.pieces and (reason := _other(bill, n))}
     return Accounting(
         used=tuple(name for name in listed if name in bill.pieces),
         missing=tuple(sorted(set(bill.pieces) - set(listed))),
@@ -72,10 +65,13 @@ def account(bill: Bill, names: Iterable[str]) -> Accounting:
     )
 
 
-def _other(name: str) -> str | None:
+def _other(bill: Bill, name: str) -> str | None:
     if name.endswith(_RECOMPUTED):
         return "computed from the config instead"
-    return next((reason for prefix, reason in _OTHERS if name.startswith(prefix)), None)
+    for copy, piece in bill.copies:
+        if name == copy:
+            return f"a copy of {piece}"
+    return next((reason for prefix, reason in bill.others if name.startswith(prefix)), None)
 
 
 def allocate(bill: Bill, *, dtype: torch.dtype, device: torch.device) -> dict[str, Tensor]:
@@ -105,6 +101,7 @@ def fill(bill: Bill, source: TensorSource, homes: Mapping[str, Tensor]) -> Accou
     ]
     if wrong:
         raise _refused("tensor shapes", "the shapes the config gives", _some(wrong), source.where)
+    _check_copies(bill, source, shapes)
     with torch.no_grad():
         for piece in bill.pieces.values():
             tensor = source.read(piece.name)
@@ -112,6 +109,18 @@ def fill(bill: Bill, source: TensorSource, homes: Mapping[str, Tensor]) -> Accou
             for place in piece.places:
                 _put(homes[place.home], place, tensor)
     return found
+
+
+def _check_copies(bill: Bill, source: TensorSource, shapes: Mapping[str, tuple[int, ...]]) -> None:
+    for copy, original in bill.copies:
+        if copy in shapes and not torch.equal(source.read(copy), source.read(original)):
+            raise _refused(
+                copy,
+                f"the same numbers as {original}, for the config ties the two",
+                "other numbers",
+                source.where,
+                "it cannot be said which of them the model was trained with",
+            )
 
 
 def _put(home: Tensor, place: Place, tensor: Tensor) -> None:
