@@ -98,7 +98,7 @@ def main(argv: list[str] | None = None) -> int:
         emit_error(_usage(error), as_json=as_json)
         return UsageError.exit_code
     except (typer.Abort, KeyboardInterrupt):
-        line("interrupted; nothing was written", to_stderr=True)
+        line("interrupted; draftproof history shows any write that was begun", to_stderr=True)
         return 130
     return result if isinstance(result, int) else 0
 
@@ -109,11 +109,17 @@ def _usage(error: BaseException) -> UsageError:
     return UsageError(
         command,
         expected="a call as its help describes",
-        found=str(getattr(error, "message", error)) or "no command",
+        found=_told(error),
         where="command line",
         means="nothing was read and nothing was done",
         next_step=f"{command} --help",
     )
+
+
+def _told(error: BaseException) -> str:
+    """What the call error says; a missing argument has its words in ``format_message`` alone."""
+    formatted = getattr(error, "format_message", None)
+    return str(formatted() if callable(formatted) else error) or "no command"
 
 
 def _fault_hook(
