@@ -96,7 +96,7 @@ def arms_of(path: Path, dtype: str, tokens: int) -> dict[str, Callable[[list[int
 
     def engine_arm(method: str) -> Callable[[list[int]], Generation]:
         engine = Engine.load(path, dtype=dtype, method=method, with_text=False)
-        return lambda prompt: engine.generate(prompt, stopping=Stopping(tokens))
+        return lambda prompt: engine.generate(prompt, stopping=Stopping(tokens, ignore_eos=True))
 
     return {"transformers": transformers_arm, "ar": engine_arm("ar"), "ngram": engine_arm("ngram")}
 

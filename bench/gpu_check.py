@@ -84,7 +84,7 @@ def speed(device: str, folder: Path, *, layers: int, tokens: int, rounds: int) -
         write_tiny_target(folder / f"{kind}-large", kind, config=scaled)
         engine = Engine.load(folder / f"{kind}-large", device=device, dtype="bfloat16", with_text=False)
         prompt = list(range(64))
-        alone = engine.generate(prompt, stopping=Stopping(tokens)).token_ids
+        alone = engine.generate(prompt, stopping=Stopping(tokens, ignore_eos=True)).token_ids
         truth = [*prompt, *alone]
         arms = {
             "ar": engine,
@@ -98,7 +98,7 @@ def speed(device: str, folder: Path, *, layers: int, tokens: int, rounds: int) -
         for _ in range(rounds):
             for name, arm in arms.items():
                 began = time.perf_counter()
-                made = arm.generate(prompt, stopping=Stopping(tokens))
+                made = arm.generate(prompt, stopping=Stopping(tokens, ignore_eos=True))
                 rates[name].append(len(made.token_ids) / (time.perf_counter() - began))
                 taus[name] = made.acceptance().tau
         for name, values in rates.items():

@@ -38,7 +38,7 @@ def run(
     """The generation with a proposer, plain decoding without one."""
     if start is not None:
         engine = replace(engine, start_proposer=start)
-    return engine.generate(prompt, stopping=Stopping(num_tokens), sampling=sampling)
+    return engine.generate(prompt, stopping=Stopping(num_tokens, ignore_eos=True), sampling=sampling)
 
 
 def prompt_of(seed: int, length: int) -> list[int]:
@@ -154,10 +154,21 @@ def test_a_stop_token_ends_the_text_and_is_its_last_token(tiny_engine: MakeEngin
         expected = whole[: whole.index(token) + 1]
         for start in (None, lambda: Adversary([*prompt, *whole], 128, 1)):
             running = engine if start is None else replace(engine, start_proposer=start)
-            found = running.generate(prompt, stopping=Stopping(60, frozenset({token})))
+            found = running.generate(prompt, stopping=Stopping(60, frozenset({token}), ignore_eos=True))
             assert found.token_ids == expected
             assert found.finish is Finish.STOP
             assert found.acceptance().tau == len(expected) / len(found.steps)
+
+
+def test_the_targets_own_end_tokens_count_unless_ignored(tiny_engine: MakeEngine) -> None:
+    """The ids of the config end a text without being asked for, and do not when told to be ignored."""
+    engine = tiny_engine("dense", "float64")
+    assert engine.endings == {0}
+    prompt = prompt_of(2, 6)
+    whole = run(engine, prompt, 60).token_ids
+    ended = replace(engine, endings=frozenset({whole[9]})).generate(prompt, stopping=Stopping(60))
+    assert ended.token_ids == whole[: whole.index(whole[9]) + 1]
+    assert ended.finish is Finish.STOP
 
 
 def test_the_length_asked_for_is_never_passed(tiny_engine: MakeEngine) -> None:

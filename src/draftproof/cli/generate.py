@@ -2,6 +2,7 @@
 
 import sys
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -101,12 +102,11 @@ def generate(
         bias=bias or [],
         seed=seed,
     )
-    stops = Stopping(max_new_tokens, frozenset(stop_id or ()), tuple(stop or ()))
+    stops = Stopping(max_new_tokens, frozenset(stop_id or ()), tuple(stop or ()), ignore_eos)
     engine = Engine.load(target, device=device, dtype=dtype, method=method, with_text=prompt_ids is None)
     ids = _parse_ids(prompt_ids) if prompt_ids is not None else _encoded(engine, prompt or "", chat=chat)
     if not ignore_eos:
-        endings = engine.endings | file_endings | _chat_ending(engine, chat=chat)
-        stops = Stopping(stops.max_new_tokens, stops.token_ids | endings, stops.strings)
+        stops = replace(stops, token_ids=stops.token_ids | file_endings | _chat_ending(engine, chat=chat))
     with ExitStack() as stack:
         head = {"target": target, "method": method, "prompt_ids": ids, "dtype": str(engine.target.dtype)}
         record = stack.enter_context(Trace(trace, head)) if trace is not None else None

@@ -1,6 +1,6 @@
 """Engine: a target loaded once, and the requests it answers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -92,12 +92,20 @@ class Engine:
     ) -> Decoding:
         """A request to iterate over; each piece is what one step added.
 
+        Args:
+            prompt_ids: one at least; ``text.encode`` and ``text.encode_chat`` make them.
+            stopping: when it ends; the target's own end tokens count unless it ignores them.
+            sampling: how tokens are drawn; None takes the largest logit.
+            trace: where to record each step.
+
         Raises:
             RefusedInput: the prompt is empty, too long or not of this vocabulary.
             UsageError: stop strings without a tokenizer to find them with.
         """
         if stopping.strings and self.text is None:
             raise _usage("stop strings", "a tokenizer, to see them", "token ids alone")
+        if not stopping.ignore_eos:
+            stopping = replace(stopping, token_ids=stopping.token_ids | self.endings)
         return Decoding(
             self.target,
             self.start_proposer(),

@@ -53,6 +53,10 @@ def read_gguf_text_codec(path: Path) -> TextCodec:
         raise fields.refused("tokenizer.ggml.pre", " or ".join(_SPLITS), repr(pre))
     tokens = fields.texts("tokenizer.ggml.tokens")
     kinds = fields.numbers("tokenizer.ggml.token_type")
+    if len(kinds) != len(tokens):
+        raise fields.refused(
+            "tokenizer.ggml.token_type", f"{len(tokens)}, one for each token", f"{len(kinds)}"
+        )
     description = {
         "version": "1.0",
         "truncation": None,
@@ -80,7 +84,7 @@ def read_gguf_text_codec(path: Path) -> TextCodec:
         },
     }
     special = {
-        name: tokens[fields.number(key)]
+        name: fields.token(key, tokens)
         for name, key in (
             ("bos_token", "tokenizer.ggml.bos_token_id"),
             ("eos_token", "tokenizer.ggml.eos_token_id"),
@@ -126,6 +130,12 @@ class _Fields:
 
     def number(self, key: str) -> int:
         return _as(self, key, int, self._value(key))
+
+    def token(self, key: str, tokens: list[str]) -> str:
+        number = self.number(key)
+        if not 0 <= number < len(tokens):
+            raise self.refused(key, f"an id in 0..{len(tokens) - 1}", f"{number}")
+        return tokens[number]
 
     def texts(self, key: str) -> list[str]:
         return [_as(self, key, str, value) for value in _as(self, key, list, self._value(key))]

@@ -171,4 +171,6 @@ def _text(
     engine: Engine, start: StartProposer | None, prompt: list[int], sampling: Sampling
 ) -> tuple[int, ...]:
     running = engine if start is None else Engine(engine.target, None, engine.endings, start)
-    return running.generate(prompt, stopping=Stopping(_NUM_TOKENS), sampling=sampling).token_ids
+    return running.generate(
+        prompt, stopping=Stopping(_NUM_TOKENS, ignore_eos=True), sampling=sampling
+    ).token_ids

@@ -40,6 +40,9 @@ class Stopping:
     strings: tuple[str, ...] = ()
     """Each ends the request where it begins; the token that completes it is the last one kept."""
 
+    ignore_eos: bool = False
+    """Whether the model's own end tokens end nothing."""
+
     def __post_init__(self) -> None:
         """Refuse what could never end or always would.
 
