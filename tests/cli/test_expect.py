@@ -68,7 +68,7 @@ def test_expectation_is_refused_like_a_write(run: Run, src: Path, dest: Path, tm
     src.write_text(NEW)
     assert run("expect", src, tmp_path)[0] == 1
     assert run("expect", tmp_path / "none", dest)[0] == 3
-    assert run("history")[1]["entries"] == 0
+    assert run("history")[1]["num_lines"] == 0
 
 
 def test_history_tells_the_outcome_of_each_intent(run: Run, src: Path, dest: Path) -> None:
@@ -77,11 +77,11 @@ def test_history_tells_the_outcome_of_each_intent(run: Run, src: Path, dest: Pat
     run("write", src, dest)
     code, document = run("history", dest)
     assert code == 0
-    first, second = document["history"]
+    first, second = document["entries"]
     assert (first["kind"], first["is_seen"], first["level"]) == ("expect", False, None)
     assert (second["kind"], second["is_seen"]) == ("write", True)
     assert second["level"] in {"L2", "L3"}
-    assert run("history", dest.with_name("other.json"))[1]["history"] == []
+    assert run("history", dest.with_name("other.json"))[1]["entries"] == []
 
 
 def test_damaged_ledger_is_exit_one(run: Run, src: Path, dest: Path, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_rollback_is_a_verified_write_of_the_pre_image(run: Run, src: Path, dest
     code, receipt = run("rollback", dest)
     assert (code, receipt["schema"], receipt["sha256"]) == (0, "draftproof.receipt/1", sha256(OLD))
     assert dest.read_text() == OLD
-    assert len(run("history", dest)[1]["history"]) == 2
+    assert len(run("history", dest)[1]["entries"]) == 2
 
 
 def test_rollback_over_a_foreign_change_is_a_conflict(run: Run, src: Path, dest: Path) -> None:

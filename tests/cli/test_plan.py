@@ -45,7 +45,7 @@ def test_plan_records_and_shows_what_would_change(run: Run, plan: Path, tmp_path
     assert (code, document["schema"]) == (1, "draftproof.plan/1")
     assert (replaced["would"], created["would"]) == ("replace", "create")
     assert failed["error"]["id"] == "write-parent-missing"
-    assert [entry["kind"] for entry in run("history")[1]["history"]] == ["expect", "expect"]
+    assert [entry["kind"] for entry in run("history")[1]["entries"]] == ["expect", "expect"]
     assert (tmp_path / "model" / "config.json").read_text() == OLD
 
 
@@ -63,7 +63,7 @@ def test_apply_can_be_rehearsed(run: Run, plan: Path, tmp_path: Path) -> None:
     document = run("apply", plan, "--dry-run")[1]
     assert document["files"][0]["schema"] == "draftproof.rehearsal/1"
     assert (tmp_path / "model" / "config.json").read_text() == OLD
-    assert run("history")[1]["entries"] == 0
+    assert run("history")[1]["num_lines"] == 0
 
 
 def test_verify_names_the_cause_of_each_wrong_file(run: Run, plan: Path, tmp_path: Path) -> None:

@@ -58,9 +58,9 @@ def _document(directory: str, text: "LedgerText", intents: "list[Intent]") -> di
     return {
         "schema": "draftproof.history/1",
         "ledger": directory,
-        "entries": len(text.entries),
+        "num_lines": len(text.entries),
         "torn_bytes": len(text.torn),
-        "history": [
+        "entries": [
             {
                 "ledger_entry": intent.seq,
                 "time": intent.time,

@@ -154,7 +154,7 @@ def test_the_verbs_take_host_and_path(
 
     code, receipt = run("write", str(source), f"loop:{target}", *there)
     assert (code, receipt["target"], target.read_bytes()) == (0, f"loop:{target}", NEW)
-    assert run("history", f"loop:{target}", *options)[1]["history"][0]["is_seen"]
+    assert run("history", f"loop:{target}", *options)[1]["entries"][0]["is_seen"]
     code, receipt = run("rollback", f"loop:{target}", *there)
     assert (code, target.read_bytes()) == (0, OLD)
     assert run("write", str(source), f"stranger:{target}", *there)[0] == 3
