@@ -1,12 +1,14 @@
 """cli.main: every way out of the command has its documented status, and --json is always one object."""
 
 import json
+import re
 import subprocess
 import sys
 
 import pytest
 
 from draftproof import __version__
+from draftproof.cli.verbs import VERBS, Verb
 
 
 def run(*args: str) -> subprocess.CompletedProcess[str]:
@@ -47,12 +49,27 @@ def test_no_verb_shows_the_help_and_is_usage() -> None:
     assert "Usage: draftproof" in result.stdout
 
 
-@pytest.mark.parametrize("verb", ["check", "diff", "explain", "facts", "convert", "views"])
-def test_every_verb_has_help(verb: str) -> None:
-    """--help of each verb exits 0 and names --json."""
-    result = run(verb, "--help")
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_every_verb_has_help(verb: Verb) -> None:
+    """--help of each verb exits 0, names --json, shows an example and every exit status."""
+    result = run(verb.name, "--help")
     assert result.returncode == 0
     assert "--json" in result.stdout
+    assert f"Example: draftproof {verb.name}" in result.stdout
+    assert re.search(r"[Ee]xit", result.stdout)
+
+
+def test_the_list_of_verbs_is_not_cut() -> None:
+    """Every verb's line is whole at 80 columns."""
+    listed = run("--help").stdout
+    assert all(verb.short in listed for verb in VERBS)
+
+
+def test_a_closed_pipe_is_no_finding() -> None:
+    """``| head -1`` ends the command as the signal would, not with the status that means findings."""
+    script = f"{sys.executable} -m draftproof explain | head -1; exit ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False, timeout=60)
+    assert (result.returncode, result.stderr) == (141, "")
 
 
 def test_piped_output_has_no_colour() -> None:

@@ -1,5 +1,6 @@
 """The ``draftproof`` command: its verbs, its exit codes, and how every error leaves it."""
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -8,26 +9,13 @@ from types import TracebackType
 import typer
 
 from draftproof import __version__
-from draftproof.cli.apply import apply
-from draftproof.cli.check import check
-from draftproof.cli.convert import convert
-from draftproof.cli.diff import diff
-from draftproof.cli.expect import expect
-from draftproof.cli.explain import explain
-from draftproof.cli.facts import facts
-from draftproof.cli.generate import generate
-from draftproof.cli.history import history
-from draftproof.cli.plan import plan
 from draftproof.cli.render import emit_error, emit_json, line
-from draftproof.cli.rollback import rollback
-from draftproof.cli.selftest import selftest
-from draftproof.cli.verify import verify
-from draftproof.cli.views import views
-from draftproof.cli.watch import watch
-from draftproof.cli.write import write
+from draftproof.cli.verbs import VERBS
 from draftproof.errors import DraftproofError, UsageError
 
 __all__ = ["app", "main"]
+
+CLOSED_PIPE = 141  # 128 + SIGPIPE, as a shell reports a program that the signal ended
 
 # typer has moved its call errors between modules (its own, click's, a vendored click); the public
 # BadParameter is a subclass of all of them, so its ancestors name them in every version.
@@ -60,26 +48,8 @@ def root(
     return 0
 
 
-# In the order of the story: look, compare, understand; then change, and remember; then decode.
-for verb in (
-    check,
-    diff,
-    facts,
-    convert,
-    views,
-    explain,
-    expect,
-    write,
-    history,
-    rollback,
-    plan,
-    apply,
-    verify,
-    watch,
-    generate,
-    selftest,
-):
-    app.command()(verb)
+for verb in VERBS:
+    app.command(short_help=verb.short, epilog=verb.epilog)(verb.run)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -95,17 +65,22 @@ def main(argv: list[str] | None = None) -> int:
         emit_error(error, as_json=as_json)
         return error.exit_code
     except _CALL_ERRORS as error:
-        emit_error(_usage(error), as_json=as_json)
+        emit_error(_usage(error, args), as_json=as_json)
         return UsageError.exit_code
+    except BrokenPipeError:
+        # The reader has seen enough (| head): neither a finding nor a fault; the rest goes nowhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return CLOSED_PIPE
     except (typer.Abort, KeyboardInterrupt):
         line("interrupted; draftproof history shows any write that was begun", to_stderr=True)
         return 130
     return result if isinstance(result, int) else 0
 
 
-def _usage(error: BaseException) -> UsageError:
+def _usage(error: BaseException, args: list[str]) -> UsageError:
     context = getattr(error, "ctx", None)
-    command = context.command_path if context else "draftproof"
+    verb = next((word for word in args if word in {v.name for v in VERBS}), "")
+    command = context.command_path if context else f"draftproof {verb}".strip()
     return UsageError(
         command,
         expected="a call as its help describes",
@@ -119,7 +94,8 @@ def _usage(error: BaseException) -> UsageError:
 def _told(error: BaseException) -> str:
     """What the call error says; a missing argument has its words in ``format_message`` alone."""
     formatted = getattr(error, "format_message", None)
-    return str(formatted() if callable(formatted) else error) or "no command"
+    told = str(formatted() if callable(formatted) else error) or "no command"
+    return told.replace("Value error, ", "")  # pydantic's words inside typer's
 
 
 def _fault_hook(

@@ -1,6 +1,7 @@
 """How results reach people and programs: one JSON object, or text with no escape of foreign origin."""
 
 import json
+import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -13,6 +14,14 @@ from draftproof.printable import printable
 __all__ = ["emit_error", "emit_json", "line", "shown"]
 
 _COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan", "good": "green", "dim": "dim"}
+
+
+class _Lines(Console):
+    """A console that leaves a closed pipe to the command, which knows the exit status for it."""
+
+    def on_broken_pipe(self) -> None:
+        """Say so, instead of leaving with 1, which means findings here."""
+        raise BrokenPipeError
 
 
 def emit_json(document: Mapping[str, object]) -> None:
@@ -33,8 +42,9 @@ def emit_error(error: DraftproofError, *, as_json: bool) -> None:
 
 def line(text: str, *, style: str | None = None, to_stderr: bool = False) -> None:
     """Print one line of text; foreign characters escaped, colour only on a terminal."""
-    console = Console(stderr=to_stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
-    console.print(Text(printable(text), style=_COLOURS[style] if style else ""))
+    plain = "NO_COLOR" in os.environ  # no-color.org: no attribute at all, bold included
+    console = _Lines(stderr=to_stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
+    console.print(Text(printable(text), style=_COLOURS[style] if style and not plain else ""))
 
 
 def shown(value: object) -> str:
