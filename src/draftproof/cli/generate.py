@@ -208,7 +208,7 @@ def _chat_ending(engine: "Engine", *, chat: bool) -> frozenset[int]:
 def _from_file(target: Path) -> "tuple[dict[str, float], frozenset[int]]":
     from draftproof.engine.generation_file import read_generation_file
 
-    found = read_generation_file(target)
+    found = read_generation_file(target if target.is_dir() else target.parent)
     return found.options, found.endings
 
 

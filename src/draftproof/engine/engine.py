@@ -75,12 +75,17 @@ class Engine:
             raise _usage("drafter", f"none: {method} drafts without weights", str(drafter))
         if dtype is not None and dtype not in DTYPES:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
-        model = load_decoder(path, dtype=None if dtype is None else DTYPES[dtype], device=_device(device))
+        run_in = None if dtype is None else DTYPES[dtype]
+        run_on = _device(device)
         if is_gguf(path):
+            model = load_decoder(path, dtype=run_in, device=run_on)
             text = read_gguf_text_codec(path)
             endings = frozenset[int]() if text.eos_id is None else frozenset({text.eos_id})
             return cls(model, text if with_text else None, endings, start)
-        return cls(model, read_text_codec(path) if with_text else None, config_endings(path), start)
+        # What is small is read first: a missing tokenizer must not cost the loading of the weights.
+        endings = config_endings(path)
+        codec = read_text_codec(path if path.is_dir() else path.parent) if with_text else None
+        return cls(load_decoder(path, dtype=run_in, device=run_on), codec, endings, start)
 
     def stream(
         self,

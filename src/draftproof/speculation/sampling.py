@@ -136,12 +136,15 @@ def adjusted(logits: Tensor, tree: DraftTree, history: History, sampling: Sampli
         out[:, ids] += torch.tensor(list(sampling.bias.values()), device=out.device, dtype=out.dtype)
     if not sampling.has_history:
         return out
-    for node in range(tree.num_draft_tokens + 1):
-        counts = history.output + Counter(tree.token(step) for step in tree.path(node)[1:])
-        seen = sorted(history.prompt | counts.keys())
-        ids = torch.tensor(seen, device=out.device, dtype=torch.int64)
-        times = torch.tensor([counts[token] for token in seen], device=out.device, dtype=out.dtype)
-        out[node, ids] = _penalised(out[node, ids], times, sampling)
+    raw = out.clone()
+    seen = sorted(history.prompt | history.output.keys())
+    times = [history.output[token] for token in seen]
+    out[:, seen] = _penalised(raw[:, seen], raw.new_tensor(times), sampling)
+    for node in range(1, tree.num_draft_tokens + 1):
+        path = Counter(tree.token(step) for step in tree.path(node)[1:])
+        drafted = list(path)
+        times = [history.output[token] + path[token] for token in drafted]
+        out[node, drafted] = _penalised(raw[node, drafted], raw.new_tensor(times), sampling)
     return out
 
 
