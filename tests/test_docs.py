@@ -10,6 +10,9 @@ from types import ModuleType
 
 import pytest
 
+from draftproof.deploy.level import CLAIMS
+from draftproof.deploy.plan import read_plan
+
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
@@ -71,3 +74,19 @@ def test_the_reliability_page_counts_the_suites_as_they_are() -> None:
     page = (ROOT / "docs" / "reference" / "reliability.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([^|*]+) \|.*\| (\d+) \|$", page, re.MULTILINE)
     assert {what: int(tests) for what, tests in rows} == {what: sum(n) for what, n in counts.items()}
+
+
+def test_the_levels_of_the_guide_are_those_of_the_product() -> None:
+    """The guide's table claims for each level what a receipt claims."""
+    guide = (ROOT / "docs" / "howto" / "place-a-file.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| (L\d) \| (.+?)(?: \(`--pid`\))? \|$", guide, re.MULTILINE))
+    assert told == {level.name: claim for level, claim in CLAIMS.items()}
+
+
+def test_the_plan_of_the_guide_is_a_plan(tmp_path: Path) -> None:
+    """The example plan is read as it stands."""
+    guide = (ROOT / "docs" / "howto" / "place-a-file.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    (tmp_path / "config.json").write_text("{}", encoding="utf-8")
+    (tmp_path / "plan.toml").write_text(example, encoding="utf-8")
+    assert [file.level.name for file in read_plan(tmp_path / "plan.toml").files] == ["L3"]
