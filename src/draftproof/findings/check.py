@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from draftproof.findings.evidence import Evidence, Lacking, NotApplicable
 from draftproof.findings.finding import Finding, NotLooked, Severity
+from draftproof.findings.follow import without_echoes
 from draftproof.findings.rule import Rule
 from draftproof.findings.rules import (
     blocks,
@@ -14,6 +15,7 @@ from draftproof.findings.rules import (
     heads,
     pairs,
     readers,
+    required,
     ropes,
     shapes,
     taps,
@@ -30,6 +32,7 @@ RULES: tuple[Rule, ...] = (
     *files.RULES,
     *drift.RULES,
     *fields.RULES,
+    *required.RULES,
     *taps.RULES,
     *blocks.RULES,
     *windows.RULES,
@@ -80,7 +83,8 @@ def check(evidence: Evidence, rules: Iterable[Rule] = RULES) -> Report:
             continue
         except Lacking as lack:
             not_looked.append(NotLooked(rule.name, str(lack)))
-    return Report(tuple(sorted(findings.values(), key=_place)), tuple(not_looked))
+    told = without_echoes(findings.values())
+    return Report(tuple(sorted(told, key=_place)), tuple(not_looked))
 
 
 def _place(finding: Finding) -> tuple[int, int, int, str]:

@@ -209,6 +209,58 @@ _FIELDS = (
         "each reader takes another of the two",
         "keep one of them, as trained",
     ),
+    error(
+        "field-absent",
+        "a field that every reader needs is not there",
+        "each reader fills the hole with a class default, a number of another model: a shape error at load, "
+        "or a model that is built wrong",
+        "write the value the weights were made with",
+        also=(Severity.WARNING,),
+    ),
+    warning(
+        "activation-not-silu",
+        "the activation is not the one that engines run drafters with",
+        "SGLang accepts silu only; an engine that takes the name at its word computes another function than "
+        "every published drafter of this method was trained with",
+        "write hidden_act as trained",
+    ),
+    warning(
+        "model-type-odd",
+        "model_type names a class that published drafters of this method do not use",
+        "the class that parses the file normalises its fields by its own rules, or is not known and the "
+        "file is refused",
+        "write the drafter's own model_type (qwen3), not its target's",
+        also=(Severity.NOTE,),
+    ),
+    warning(
+        "anchor-sampled",
+        "the anchor's slot is said to predict a token too",
+        "every slot then predicts one position further; a drafter trained with the other layout drafts the "
+        "right text shifted by one token",
+        "write sample_from_anchor as trained",
+        effect="anchor-layout",
+        also=(Severity.NOTE,),
+    ),
+    warning(
+        "block-all-causal",
+        "every layer of the block is said to be causal, full attention included",
+        "published drafters look at the whole block in their full layers; run causal, later slots lose what "
+        "they were trained to see",
+        "write is_causal as trained, or leave it out",
+        effect="causality-flattened",
+    ),
+    warning(
+        "key-empty",
+        "a key without a name",
+        'a shell expanded a name such as "$ref" to nothing when the file was written; the field is lost',
+        "write the file again from a quoted here-document (<<'EOF') and read it back",
+    ),
+    warning(
+        "value-unexpanded",
+        "a value still holds a shell variable",
+        "the placeholder was meant to be replaced when the file was written; readers take it literally",
+        "write the value itself",
+    ),
     note(
         "field-odd",
         "the file is recognised by another field than the one that should name it",

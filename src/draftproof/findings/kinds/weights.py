@@ -34,6 +34,13 @@ KINDS: tuple[Kind, ...] = (
         "take config and weights from one revision",
     ),
     error(
+        "quantisation-unannounced",
+        "layers are quantised on disk and the config does not say how",
+        "an engine builds plain layers, finds no tensor for them and leaves them at their initial values, or "
+        "unpacks them by another rule",
+        "restore quantization_config, or take the plain weights",
+    ),
+    error(
         "head-missing",
         "a reduced draft vocabulary without a head of its own",
         "the target's head has other rows, so the engine leaves the drafter's at random values",

@@ -33,15 +33,15 @@ def _block_drafter(evidence: Evidence) -> DrafterConfig:
 def _ask_block_size(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, _block_drafter(evidence)
     size = drafter.block_size
-    if not size.is_written:
+    if not size.is_written or size.value is None:
         yield found(
             "block-size-absent",
             "block_size",
             expected="the trained number of slots, the anchor included",
-            found="absent",
-            at=at_pointer(raw, "/dflash_config" if says(raw, "/dflash_config") else ""),
+            found=None if size.is_written else "absent",
+            at=at_source(raw, size, _block_home(evidence, drafter)),
         )
-    elif size.value is not None and size.value < _smallest(drafter):
+    elif size.value < _smallest(drafter):
         yield found(
             "block-size-invalid",
             "block_size",
@@ -50,6 +50,12 @@ def _ask_block_size(evidence: Evidence) -> Answers:
             at=at_source(raw, size, "/block_size"),
         )
     yield from _ask_speculative_tokens(evidence, drafter)
+
+
+def _block_home(evidence: Evidence, drafter: DrafterConfig) -> str:
+    """Where an absent block size would stand: files of the newer generation nest it, and rope too."""
+    is_newer = drafter.dialect != "speculators" and says(evidence.raw, "/rope_parameters")
+    return "/dflash_config/block_size" if is_newer else "/block_size"
 
 
 def _smallest(drafter: DrafterConfig) -> int:
@@ -81,7 +87,8 @@ def _rows(evidence: Evidence, drafter: DrafterConfig) -> int | None:
     target = evidence.target_model.target if evidence.target_model else None
     if target is not None and target.vocab_size.value is not None:
         return target.vocab_size.value
-    return drafter.vocab_size.value
+    rows = drafter.vocab_size.value
+    return rows if rows is None or rows > 0 else None
 
 
 def _ask_mask_range(evidence: Evidence) -> Answers:
@@ -93,7 +100,7 @@ def _ask_mask_range(evidence: Evidence) -> Answers:
             "mask_token_id",
             expected="the id of the trained mask row",
             found=None if mask.is_written else "absent",
-            at=at_source(raw, mask, _MASK_POINTER if says(raw, "/dflash_config") else ""),
+            at=at_source(raw, mask, "/mask_token_id" if drafter.dialect == "speculators" else _MASK_POINTER),
         )
     elif mask.value < 0 or (rows is not None and mask.value >= rows):
         yield found(
@@ -120,12 +127,14 @@ def _ask_mask_identity(evidence: Evidence) -> Answers:
     family = family_of(rows) if rows is not None else None
     if mask.value is None or rows is None or not 0 <= mask.value < rows:
         return
-    if family and family.mask_ids and mask.value not in family.mask_ids:
-        yield _not_published(evidence, drafter, family)
-    if family and mask.value in family.mask_ids:
+    specials = ("pad_token_id", "eos_token_id", "bos_token_id")
+    same = next((name for name in specials if integer_at(raw, f"/{name}") == mask.value), None)
+    if family and family.mask_ids:
+        if mask.value not in family.mask_ids:
+            yield _not_published(evidence, drafter, family, same)
         return
-    for name in ("pad_token_id", "eos_token_id", "bos_token_id"):
-        if integer_at(raw, f"/{name}") == mask.value:
+    for name in specials:
+        if name == same:
             # A pad token is the known fallback; the eos token is a published choice (LongCat).
             severity = Severity.WARNING if name == "pad_token_id" else Severity.NOTE
             yield found(
@@ -140,13 +149,15 @@ def _ask_mask_identity(evidence: Evidence) -> Answers:
             return
 
 
-def _not_published(evidence: Evidence, drafter: DrafterConfig, family: Family) -> Finding:
+def _not_published(evidence: Evidence, drafter: DrafterConfig, family: Family, same: str | None) -> Finding:
     mask = drafter.mask_token_id
     value = -1 if mask.value is None else int(mask.value)
     named = family.named.get(value)
     detail = f"published for {family.name}: {family.mask_source}"
     if named:
         detail += f"; in this family {value} is {named.text} ({named.source})"
+    if same:
+        detail += f"; it equals {same}"
     return found(
         "mask-not-published",
         "mask_token_id",

@@ -1,6 +1,7 @@
 """Fields: what the parser stumbled over, keys without a reader, files that claim to be something else."""
 
 import difflib
+import re
 
 from draftproof.config.drafter import Method
 from draftproof.config.json_pointer import split_pointer
@@ -10,7 +11,7 @@ from draftproof.config.raw import RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence
 from draftproof.findings.fields import layer_base, says
-from draftproof.findings.finding import Finding
+from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.known_keys import KNOWN_KEYS
 from draftproof.findings.place import at_pointer, at_source
 from draftproof.findings.rule import Answers, Rule
@@ -36,13 +37,16 @@ _SHORTEST = 6  # shorter keys are similar to each other by chance
 _MOST_LAYERS = 4096
 """No model is deeper: a larger number is a fault of the file."""
 
+_VARIABLE = re.compile(r"\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$\([a-z]")
+
 _DFLASH2_KEYS = ("selector_rank", "selector_top_k", "conv_kernel_size", "conv_group_size")
 
 
 def _ask_problems(evidence: Evidence) -> Answers:
     raw = evidence.raw
     for problem in evidence.parsed.problems:
-        yield _stumbled(raw, problem)
+        if not _is_rope_twin(evidence, problem):
+            yield _stumbled(raw, problem)
     if (
         evidence.target_model
         and evidence.target_model.parsed
@@ -52,8 +56,16 @@ def _ask_problems(evidence: Evidence) -> Answers:
             yield _stumbled(evidence.target_model.raw, problem)
 
 
-def _stumbled(raw: RawConfig, problem: Problem) -> Finding:
+def _is_rope_twin(evidence: Evidence, problem: Problem) -> bool:
+    """Two rope styles in conflict: the rule on them tells it, at the nested field."""
     parts = split_pointer(problem.pointer)
+    is_rope = bool(parts) and parts[-1] in ("rope_theta", "rope_type", "partial_rotary_factor", "factor")
+    return problem.kind is ProblemKind.CONFLICT and is_rope and evidence.subject.drafter is not None
+
+
+def _stumbled(raw: RawConfig, problem: Problem) -> Finding:
+    pointer = problem.pointer or (f"/{_names(problem)}" if problem.kind is ProblemKind.ODD else "")
+    parts = split_pointer(pointer)
     name = parts[-1] if parts else "the file"
     if problem.kind is ProblemKind.MISTYPED:
         kind = "field-mistyped"
@@ -61,9 +73,21 @@ def _stumbled(raw: RawConfig, problem: Problem) -> Finding:
         kind = next((k for k, ends in _CONFLICTS if name.endswith(ends)), "field-conflict")
     else:
         kind = "field-odd"
+    # A file that names no class, or another model's, is loaded as something else or not at all.
+    misnamed = kind == "field-odd" and name == "architectures"
     return found(
-        kind, name, expected=problem.expected, found=problem.found, at=at_pointer(raw, problem.pointer)
+        kind,
+        name,
+        expected=problem.expected,
+        found=problem.found,
+        at=at_pointer(raw, pointer),
+        severity=Severity.WARNING if misnamed else None,
     )
+
+
+def _names(problem: Problem) -> str:
+    """The field that should have named what the file is."""
+    return problem.expected if problem.expected == "speculators_model_type" else "architectures"
 
 
 def _ask_unread(evidence: Evidence) -> Answers:
@@ -78,7 +102,9 @@ def _ask_unread(evidence: Evidence) -> Answers:
             if len(name) >= _SHORTEST
             else []
         )
-        if is_drafter and name in KNOWN_KEYS:
+        if not name:
+            yield found("key-empty", '""', expected="a name", found=pointer, at=at_pointer(raw, pointer))
+        elif is_drafter and name in KNOWN_KEYS:
             yield found(
                 "field-misplaced",
                 name,
@@ -98,6 +124,21 @@ def _ask_unread(evidence: Evidence) -> Answers:
             found=[*unknown],
             at=at_pointer(raw, unknown[0]),
         )
+
+
+def _ask_unexpanded(evidence: Evidence) -> Answers:
+    """Strings that still hold a shell's ``${NAME}``."""
+    raw = evidence.raw
+    for pointer in raw.positions:
+        value = raw.at(pointer) if not isinstance(raw.at(pointer), dict | list) else None
+        if isinstance(value, str) and _VARIABLE.search(value):
+            yield found(
+                "value-unexpanded",
+                split_pointer(pointer)[-1],
+                expected="the value itself",
+                found=value,
+                at=at_pointer(raw, pointer),
+            )
 
 
 def _ask_identity(evidence: Evidence) -> Answers:
@@ -145,6 +186,15 @@ def _ask_geometry(evidence: Evidence) -> Answers:
             found=depth.value,
             at=at_source(raw, depth, "/num_hidden_layers"),
         )
+    draft, rows = drafter.draft_vocab_size, drafter.vocab_size.value
+    if draft.is_written and draft.value is not None and rows is not None and draft.value > rows > 0:
+        yield found(
+            "field-conflict",
+            "draft_vocab_size",
+            expected=f"{rows} at most, the vocabulary",
+            found=draft.value,
+            at=at_source(raw, draft, ""),
+        )
     heads, kv_heads = shape.num_attention_heads.value, shape.num_key_value_heads.value
     if heads and kv_heads and heads > 0 and kv_heads > 0 and heads % kv_heads:
         yield found(
@@ -159,14 +209,17 @@ def _ask_geometry(evidence: Evidence) -> Answers:
 def _ask_vocabulary(evidence: Evidence) -> Answers:
     """Beside a target the rule on one vocabulary says more."""
     raw, drafter = evidence.raw, evidence.drafter
-    if evidence.target_model is None and not drafter.vocab_size.is_written:
-        filled = drafter.vocab_size.value
+    size = drafter.vocab_size
+    if evidence.target_model is None and (not size.is_written or size.value is None):
+        filled = size.value
         yield found(
             "vocabulary-absent",
             "vocab_size",
             expected="the target's vocabulary size",
-            found="absent" if filled is None else f"absent: {filled} by the class default",
-            at=at_pointer(raw, layer_base(drafter)),
+            found=(None if size.is_written else "absent")
+            if filled is None
+            else f"absent: {filled} by the class default",
+            at=at_pointer(raw, f"{layer_base(drafter)}/vocab_size"),
         )
 
 
@@ -185,13 +238,14 @@ def _ask_recognised(evidence: Evidence) -> Answers:
 def _ask_depth(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, evidence.drafter
     is_dflash = drafter.dialect == "native" and drafter.method.value is Method.DFLASH
-    if is_dflash and not drafter.num_target_layers.is_known:
+    depth = drafter.num_target_layers
+    if is_dflash and depth.value is None:
         yield found(
             "target-depth-absent",
             "num_target_layers",
             expected="the target's number of layers",
-            found="absent",
-            at=at_pointer(raw, ""),
+            found=None if depth.is_written else "absent",
+            at=at_source(raw, depth, "/num_target_layers"),
         )
 
 
@@ -201,10 +255,15 @@ RULES = (
         ("field-mistyped", "field-odd", "field-conflict", *(kind for kind, _ in _CONFLICTS)),
         _ask_problems,
     ),
-    Rule("keys without a reader", ("field-unknown", "field-misspelt", "field-misplaced"), _ask_unread),
+    Rule(
+        "keys without a reader",
+        ("field-unknown", "field-misspelt", "field-misplaced", "key-empty"),
+        _ask_unread,
+    ),
+    Rule("values without placeholders", ("value-unexpanded",), _ask_unexpanded),
     Rule("a config that is known", ("drafter-unrecognised",), _ask_recognised),
     Rule("the method claimed", ("look-alike",), _ask_identity),
-    Rule("shapes that are possible", ("field-invalid", "heads-indivisible"), _ask_geometry),
+    Rule("shapes that are possible", ("field-invalid", "heads-indivisible", "field-conflict"), _ask_geometry),
     Rule("vocabulary written", ("vocabulary-absent",), _ask_vocabulary),
     Rule("depth of the target written", ("target-depth-absent",), _ask_depth),
 )

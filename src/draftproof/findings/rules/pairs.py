@@ -10,7 +10,7 @@ from draftproof.config.source import ClassDefault, Sourced
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, NotApplicable
 from draftproof.findings.families import family_of
-from draftproof.findings.fields import integer_at, says, texts_at
+from draftproof.findings.fields import integer_at, layer_base, says, texts_at
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import Place, at_pointer, at_source
 from draftproof.findings.rule import Answers, Rule
@@ -96,13 +96,18 @@ def _filled(model_type: str | None) -> str:
     return f"{known.values['vocab_size']} by {known.library}"
 
 
+def _home(evidence: Evidence) -> str:
+    drafter = evidence.subject.drafter
+    return f"{layer_base(drafter)}/vocab_size" if drafter else "/vocab_size"
+
+
 def _hole(evidence: Evidence, wanted: int, filled: str) -> Finding:
     return found(
         "vocabulary-default",
         "vocab_size",
         expected=wanted,
         found=f"absent: {filled}",
-        at=at_pointer(evidence.raw, ""),
+        at=at_pointer(evidence.raw, _home(evidence)),
     )
 
 

@@ -18,19 +18,45 @@ __all__ = ["RULES"]
 _FILLED_APART = frozenset({Method.DFLASH, Method.DFLASH2, Method.DSPARK, Method.DOMINO})
 """Methods whose engines fill an absent base with different numbers; Llama-style drafters all take 10000."""
 
+_NEEDED = {
+    "default": (),
+    "linear": ("factor",),
+    "dynamic": ("factor",),
+    "yarn": ("factor",),
+    "longrope": ("short_factor", "long_factor"),
+    "su": ("short_factor", "long_factor"),
+    "llama3": ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
+    "mrope": (),
+    "deepseek_yarn": ("factor",),
+    "proportional": (),
+}
+"""Scalings that a reader knows -> the numbers each needs. Source: transformers 5.24 modeling_rope_utils
+(required keys); vLLM 0.33 rotary_embedding (mrope, deepseek_yarn)."""
+
 
 def _ask_base(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, evidence.drafter
     base = layer_base(drafter)
-    if not drafter.rope.theta.is_written and drafter.method.value is not Method.MTP:
+    theta = drafter.rope.theta
+    if (not theta.is_written or theta.value is None) and drafter.method.value is not Method.MTP:
         apart = drafter.method.value in _FILLED_APART
+        nest = f"{base}/rope_parameters"
+        is_nested = says(raw, nest) and not says(raw, f"{base}/rope_theta")
         yield found(
             "rope-absent",
             "rope_theta",
             expected="the trained rope base",
-            found="absent",
-            at=at_pointer(raw, base),
+            found=None if theta.is_written else "absent",
+            at=at_source(raw, theta, f"{nest if is_nested else base}/rope_theta"),
             severity=Severity.WARNING if apart else Severity.NOTE,
+        )
+    elif theta.value is not None and theta.is_written and theta.value <= 0:
+        yield found(
+            "field-invalid",
+            "rope_theta",
+            expected="a positive base",
+            found=theta.value,
+            at=at_source(raw, theta, f"{base}/rope_theta"),
         )
     nested, flat = f"{base}/rope_parameters/rope_theta", f"{base}/rope_theta"
     if says(raw, nested) and not says(raw, flat):
@@ -90,7 +116,15 @@ def _ask_layout(evidence: Evidence) -> Answers:
             at=at_source(raw, rope.is_neox, ""),
         )
     factor = rope.partial_rotary_factor
-    if factor.is_written and factor.value is not None and factor.value != 1:
+    if factor.is_written and factor.value is not None and not 0 < factor.value <= 1:
+        yield found(
+            "field-invalid",
+            "partial_rotary_factor",
+            expected="more than 0, at most 1",
+            found=factor.value,
+            at=at_source(raw, factor, ""),
+        )
+    elif factor.is_written and factor.value is not None and factor.value != 1:
         yield found(
             "rope-partial",
             "partial_rotary_factor",
@@ -100,12 +134,44 @@ def _ask_layout(evidence: Evidence) -> Answers:
         )
 
 
+def _ask_scaling(evidence: Evidence) -> Answers:
+    """A scaling must be one that transformers knows, with the numbers it needs."""
+    raw, base = evidence.raw, layer_base(evidence.drafter)
+    for pointer in (f"{base}/rope_scaling", f"{base}/rope_parameters"):
+        block = value_at(raw, pointer) if says(raw, pointer) else None
+        if not isinstance(block, dict):
+            continue
+        named = next((key for key in ("rope_type", "type") if key in block), None)
+        if named is None:
+            continue
+        kind = block[named]
+        if not isinstance(kind, str) or kind not in _NEEDED:
+            yield found(
+                "field-invalid",
+                named,
+                expected=f"one of {', '.join(_NEEDED)}",
+                found=kind,
+                at=at_pointer(raw, f"{pointer}/{named}"),
+            )
+            continue
+        for name in _NEEDED[kind]:
+            if name not in block or block[name] is None:
+                yield found(
+                    "field-absent",
+                    name,
+                    expected=f"a number, as {kind} scaling needs it",
+                    found=None if name in block else "absent",
+                    at=at_pointer(raw, f"{pointer}/{name}"),
+                )
+
+
 def _shown(value: JsonValue) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 RULES = (
-    Rule("rope base", ("rope-absent", "rope-nested-only"), _ask_base),
+    Rule("rope base", ("rope-absent", "rope-nested-only", "field-invalid"), _ask_base),
     Rule("one rope style", ("rope-styles-conflict", "rope-two-styles"), _ask_styles),
+    Rule("rope scaling", ("field-invalid", "field-absent"), _ask_scaling),
     Rule("rope layout", ("rope-interleaved", "rope-partial"), _ask_layout),
 )

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from draftproof.config.drafter import DrafterConfig, Method
-from draftproof.config.raw import RawConfig
+from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import Sourced, Written
 from draftproof.findings.catalogue import found
 from draftproof.findings.engines import LAST_TAP_LIMITS, LITERAL_TAPS, Verdict
 from draftproof.findings.evidence import Evidence, NotApplicable
+from draftproof.findings.fields import first_written, says, value_at
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import Place, at_pointer, at_source
 from draftproof.findings.rule import Answers, Rule
@@ -55,7 +56,8 @@ def _ask_range(evidence: Evidence) -> Answers:
     if taps is None or indexes is None:
         return
     place = at_source(raw, taps, "")
-    low = [index for index in indexes if index < 0]
+    # An auxiliary id of 0 is the embedding; a native id names a layer's output, so its index begins at 1.
+    low = [index for index in indexes if index < (0 if _is_aux(taps) else 1)]
     depth = _depth(evidence, drafter)
     if depth is None:
         if low:
@@ -63,13 +65,13 @@ def _ask_range(evidence: Evidence) -> Answers:
         return
     outside = low + [index for index in indexes if index > depth]
     if outside:
-        yield _outside(taps, outside, place, _range(taps, depth))
+        yield _outside(taps, outside, place, _range(taps, depth), _depth_source(evidence, drafter))
     if depth in indexes:
         yield _last(evidence, taps, depth, place)
 
 
 def _outside(
-    taps: Sourced[tuple[int | None, ...]], outside: Sequence[int], place: Place, wanted: str
+    taps: Sourced[tuple[int | None, ...]], outside: Sequence[int], place: Place, wanted: str, detail: str = ""
 ) -> Finding:
     shift = 0 if _is_aux(taps) else 1
     return found(
@@ -78,6 +80,7 @@ def _outside(
         expected=wanted,
         found=[index - shift for index in outside],
         at=place,
+        detail=detail,
     )
 
 
@@ -106,13 +109,15 @@ def _last(evidence: Evidence, taps: Sourced[tuple[int | None, ...]], depth: int,
 
 def _ask_absent(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, evidence.drafter
-    if drafter.method.value in _TAPPED and _written(drafter) is None:
+    taps = _written(drafter)
+    if drafter.method.value in _TAPPED and (taps is None or not taps.value):
+        home = _home(raw, drafter)
         yield found(
             "taps-absent",
-            "target_layer_ids",
+            home.rpartition("/")[2],
             expected="a list of layers",
-            found=None,
-            at=at_pointer(raw, _home(raw)),
+            found=_said(raw, home) if taps is None else [],
+            at=at_pointer(raw, home) if taps is None else at_source(raw, taps, home),
         )
 
 
@@ -135,8 +140,16 @@ def _ask_reading(evidence: Evidence) -> Answers:
             )
 
 
-def _home(raw: RawConfig) -> str:
-    return "/dflash_config/target_layer_ids" if "/dflash_config" in raw.positions else ""
+def _home(raw: RawConfig, drafter: DrafterConfig) -> str:
+    """Where the list would stand, or where something else stands in its place."""
+    if drafter.dialect == "speculators":
+        return "/aux_hidden_state_layer_ids"
+    written = first_written(raw, ("/dflash_config/target_layer_ids", "/target_layer_ids"))
+    return written or "/dflash_config/target_layer_ids"
+
+
+def _said(raw: RawConfig, pointer: str) -> JsonValue:
+    return value_at(raw, pointer) if says(raw, pointer) else "absent"
 
 
 def _is_aux(taps: Sourced[tuple[int | None, ...]]) -> bool:
@@ -148,6 +161,14 @@ def _depth(evidence: Evidence, drafter: DrafterConfig) -> int | None:
     if model is not None and model.geometry.num_hidden_layers.value is not None:
         return model.geometry.num_hidden_layers.value
     return drafter.num_target_layers.value
+
+
+def _depth_source(evidence: Evidence, drafter: DrafterConfig) -> str:
+    """Which field gave the depth: it, too, may be the one that is wrong."""
+    source = drafter.num_target_layers.source
+    if evidence.target_model is None and isinstance(source, Written):
+        return f"the depth is that of {source.pointer} line {source.line}"
+    return ""
 
 
 RULES = (

@@ -12,7 +12,7 @@ from draftproof.checkpoint.pages import scan_pages
 from draftproof.checkpoint.shard import ArtefactDefect
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable
-from draftproof.findings.fields import first_written, says
+from draftproof.findings.fields import first_written, says, text_at
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place, at_pointer, at_tensor
 from draftproof.findings.rule import Answers, Rule
@@ -97,8 +97,9 @@ def _ask_ownership(evidence: Evidence) -> Answers:
 
 def _ask_plain(evidence: Evidence) -> Answers:
     """A drafter that names an ordinary model's type, and no class of its own, loads as that model."""
-    raw, drafter, weights = evidence.raw, evidence.drafter, evidence.weights
-    kind = drafter.model_type.value
+    evidence.drafter  # noqa: B018 - raises NotApplicable where there is no drafter
+    raw, weights = evidence.raw, evidence.weights
+    kind = text_at(raw, "/model_type")
     own = [name for name in _DRAFTER_ONLY if name in weights.tensors]
     has_embedding = any(name.endswith("embed_tokens.weight") for name in weights.tensors)
     if kind in _PLAIN_TYPES and own and not has_embedding and not says(raw, "/auto_map/AutoModelForCausalLM"):

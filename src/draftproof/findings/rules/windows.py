@@ -25,6 +25,7 @@ from draftproof.findings.rule import Answers, Rule
 __all__ = ["RULES"]
 
 _KINDS = ("full_attention", "sliding_attention")
+_USE, _SIZE = "/dflash_config/use_swa", "/dflash_config/swa_window_size"
 _SLIDING = "sliding_attention"
 _GATED_TYPES = (None, "qwen3", "qwen2")
 """``model_type`` of the config classes that null the window without use_sliding_window."""
@@ -67,7 +68,32 @@ def _ask_window(evidence: Evidence) -> Answers:
             "sliding_window",
             expected="a window in tokens",
             found=_shown(raw, f"{base}/sliding_window"),
-            at=at_pointer(raw, first_written(raw, (f"{base}/sliding_window",)) or f"{base}/layer_types"),
+            at=at_pointer(raw, f"{base}/sliding_window"),
+        )
+    if true_at(raw, _USE) and window is None and not slides and _inner(raw) is None:
+        yield found(
+            "sliding-without-window",
+            "swa_window_size",
+            expected="a window in tokens: use_swa is true",
+            found=_shown(raw, _SIZE),
+            at=at_pointer(raw, _SIZE),
+        )
+    inner = _inner(raw)
+    if inner is not None and inner < 1:
+        yield found(
+            "field-invalid",
+            "swa_window_size",
+            expected="1 or more tokens",
+            found=inner,
+            at=at_pointer(raw, _SIZE),
+        )
+    elif inner is not None and not slides and not true_at(raw, _USE):
+        yield found(
+            "window-unused",
+            "use_swa",
+            expected="use_swa: true, a sliding layer, or no window",
+            found=f"swa_window_size {inner}, use_swa {_word(raw)}",
+            at=at_pointer(raw, _USE),
         )
     if window is not None and window < 1:
         yield found(
@@ -81,6 +107,15 @@ def _ask_window(evidence: Evidence) -> Answers:
         yield from _ask_gate(raw, drafter, types, window, slides=slides)
     elif window is not None and types is not None and not slides:
         yield _unused(raw, base, window)
+
+
+def _inner(raw: RawConfig) -> int | None:
+    return integer_at(raw, _SIZE)
+
+
+def _word(raw: RawConfig) -> str:
+    said = _shown(raw, _USE)
+    return said if isinstance(said, str) else str(said).lower()
 
 
 def _ask_gate(
@@ -99,7 +134,7 @@ def _ask_gate(
             )
     elif window is not None and types is not None and not slides:
         yield _unused(raw, "", window)
-    elif window is not None and types is None:
+    elif window is not None and types is None and _is_silent(raw, "/layer_types"):
         yield from _ask_depth(raw, drafter, window)
     elif window is None and gate and types is not None and not slides:
         yield found(
@@ -206,6 +241,10 @@ def _ask_causality(evidence: Evidence) -> Answers:
 
 def _is_gated(raw: RawConfig, drafter: DrafterConfig) -> bool:
     return drafter.dialect != "speculators" and text_at(raw, "/model_type") in _GATED_TYPES
+
+
+def _is_silent(raw: RawConfig, pointer: str) -> bool:
+    return not says(raw, pointer) or value_at(raw, pointer) is None
 
 
 def _shown(raw: RawConfig, pointer: str) -> str | int | float | bool | None:
