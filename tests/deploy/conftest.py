@@ -1,5 +1,7 @@
 """A ledger of its own for each test, and this machine as the host."""
 
+import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +16,26 @@ from draftproof.deploy.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 
 Put = Callable[..., Receipt]
+PROGRAMS = {
+    "root": ("strace", "mount", "unshare", "chattr"),
+    "ssh": ("sshd", "ssh", "ssh-keygen", "scp", "rsync"),
+}
+PACKAGES = "apt-get install strace openssh-server rsync xfsprogs btrfs-progs"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Name what a suite lacks here; with DRAFTPROOF_ALL_SUITES=1, as in CI, lacking it is a failure."""
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    marks = [mark for mark in PROGRAMS if item.get_closest_marker(mark)]
+    lacking = [name for mark in marks for name in PROGRAMS[mark] if not shutil.which(name, path=path)]
+    if "root" in marks and os.geteuid() != 0:
+        lacking.append("root's rights")
+    if not lacking:
+        return
+    reason = f"not run here, lacking {', '.join(lacking)} ({PACKAGES})"
+    if "DRAFTPROOF_ALL_SUITES" in os.environ:
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture
