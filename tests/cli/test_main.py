@@ -42,6 +42,12 @@ def test_a_wrong_call_with_json_is_one_object(call: list[str]) -> None:
     assert result.stderr == ""
 
 
+def test_a_missing_argument_is_named() -> None:
+    """Not "no command": the verb is there, what it needs is not."""
+    assert "Missing argument 'DIR'" in run("facts").stderr
+    assert "Missing option '--to'" in run("convert", "x").stderr
+
+
 def test_no_verb_shows_the_help_and_is_usage() -> None:
     """Called alone it shows what it can do; nothing was done, so it is not success."""
     result = run()

@@ -441,3 +441,55 @@ def test_provenance_is_advisory() -> None:
     config = _real("casestudy-qwen3.6-27b-dflash-STALE-reconstructed")
     assert config.advisory["bos_token_id"].value == 248044
     assert config.mask_token_id.value == 248064
+
+
+def test_a_kind_not_known_here_has_no_window_and_no_causality() -> None:
+    """Nothing is said of a layer of another kind, least of all what holds for full ones."""
+    config = _drafter(layer_types=["weird", "linear_attention", F], sliding_window=4)
+    assert _layers(config) == [("weird", None, None), ("linear_attention", None, None), (F, None, False)]
+    for source in (config.layers[0].window.source, config.layers[0].causal.source):
+        assert isinstance(source, Unknown)
+        assert "'weird'" in source.reason
+
+
+def test_use_swa_makes_no_kind_of_an_unreadable_list() -> None:
+    """A layer_types that is no list does not list "no sliding layer"."""
+    swa = BASE["dflash_config"] | {"use_swa": True, "swa_window_size": 4}
+    config = _drafter(layer_types=S, dflash_config=swa)
+    assert _layers(config) == [(None, None, None)] * 3
+
+
+@pytest.mark.parametrize("size", [0, -5])
+def test_a_block_without_a_slot_drafts_an_unknown_number(size: int) -> None:
+    """Not -1 and not -6 tokens: the size is written, the number does not follow from it."""
+    config = _drafter(block_size=size)
+    assert config.block_size.value == size
+    assert isinstance(config.num_draft_tokens.source, Unknown)
+
+
+def test_layer_ids_alone_are_hidden_states() -> None:
+    """The last name that vLLM 0.33 looks for, taken as it is; a list of the usual name decides before it."""
+    bare = {"mask_token_id": 99}
+    assert _drafter(dflash_config=bare, layer_ids=[2, 12]).taps.layer_ids.value == (1, 11)
+    parsed = _parsed(layer_ids=[1, 11, 21])
+    assert isinstance(parsed.config, DrafterConfig)
+    assert parsed.config.taps.layer_ids.value == (1, 11, 21)
+    assert [(p.kind, p.pointer) for p in parsed.problems] == [(ProblemKind.CONFLICT, "/layer_ids")]
+
+
+@pytest.mark.parametrize("key", ["rope_scaling", "rope_parameters"])
+def test_a_rope_that_is_no_object_is_not_the_default_rope(key: str) -> None:
+    """What stands there is told as the reason: type and scaling are not known."""
+    rope = _drafter(**{key: [1]}).rope
+    for said in (rope.type, rope.scaling):
+        assert isinstance(said.source, Unknown)
+        assert "[1]" in said.source.reason
+    assert rope.theta.value == 10000
+
+
+def test_the_rotated_part_is_the_default_of_the_class_named() -> None:
+    """A file that names a Qwen3.5 class is told that class's quarter, not another's whole."""
+    said = _drafter(model_type="qwen3_5_text").rope.partial_rotary_factor
+    assert said.value == 0.25
+    assert isinstance(said.source, ClassDefault)
+    assert "Qwen3_5" in said.source.library

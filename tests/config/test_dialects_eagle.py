@@ -197,3 +197,26 @@ def test_file_of_a_head_alone_is_a_drafter(name: str) -> None:
     config = _drafter(architectures=[name], draft_vocab_size=..., num_nextn_predict_layers=1)
     assert config.method.value is Method.MTP
     assert isinstance(config.taps.layer_ids.source, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("fields", "ids"),
+    [
+        ({"eagle_config": {"layer_ids": [2, 18, 33]}}, (1, 17, 32)),
+        ({"layer_ids": [2, 18, 33]}, (1, 17, 32)),
+        ({"target_layer_ids": [2, 18, 33]}, (2, 18, 33)),
+    ],
+)
+def test_every_name_that_vllm_looks_for(fields: dict[str, Any], ids: tuple[int, ...]) -> None:
+    """layer_ids are hidden states, target_layer_ids layers: neither is passed over for the default taps."""
+    parsed = _parsed(num_target_layers=36, **fields)
+    assert isinstance(parsed.config, DrafterConfig)
+    assert parsed.config.taps.layer_ids.value == ids
+    assert parsed.unparsed == ()
+
+
+def test_an_older_head_gets_no_eagle3_taps() -> None:
+    """EAGLE-1 reads one hidden state: the default of EAGLE-3 is not made up for it."""
+    config = _drafter(architectures=["LlamaForCausalLMEagle"], num_target_layers=36, draft_vocab_size=...)
+    assert config.method.value is None
+    assert config.taps.hidden_indexes.value is None

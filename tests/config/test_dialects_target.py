@@ -302,3 +302,45 @@ def test_a_target_with_a_draft_vocabulary_is_no_target() -> None:
     """draft_vocab_size belongs to drafters."""
     config = parse_config(parse_raw(json.dumps({"draft_vocab_size": 5, **SHAPES}).encode(), "test")).config
     assert isinstance(config, DrafterConfig)
+
+
+def test_nothing_is_filled_in_for_a_family_that_is_not_known() -> None:
+    """GLM rotates half of a head in pairs of neighbours: a default of other classes would be false."""
+    rope = _target(SHAPES | {"architectures": ["GlmForCausalLM"], "model_type": "glm"}).rope
+    assert isinstance(rope.partial_rotary_factor.source, Unknown)
+    assert isinstance(rope.is_neox.source, Unknown)
+    assert _target(SHAPES | {"model_type": "deepseek_v3"}).rope.is_neox.value is False
+    assert _target(SHAPES | {"model_type": "qwen2"}).rope.is_neox.value is True
+
+
+@pytest.mark.parametrize("key", ["sliding_window", "attn_type_list", "mamba_d_state", "full_attn_idxs"])
+def test_a_hint_of_other_layers_is_no_stack_of_full_ones(key: str) -> None:
+    """Where an unknown family says that some layers differ, which ones is not known; where not, none do."""
+    value = SHAPES | {"architectures": ["SomeForCausalLM"], "model_type": "some"}
+    assert _kinds(_target(value | {key: 8})) == [None] * 4
+    assert _kinds(_target(value)) == [F] * 4
+
+
+@pytest.mark.parametrize("interval", [0, -4])
+def test_an_interval_that_is_none_gives_no_pattern(interval: int) -> None:
+    """Full attention at every 0th layer is no pattern, and not the class's usual one."""
+    value = SHAPES | {"model_type": "qwen3_5_text", "full_attention_interval": interval}
+    assert _kinds(_target(value)) == [None] * 4
+
+
+def test_a_kind_that_is_not_known_may_have_a_window() -> None:
+    """A chunked layer sees a chunk: that it has no window is not said."""
+    layer = _target(SHAPES | {"model_type": "llama", "layer_types": ["chunked_attention"] * 4}).layers[0]
+    assert isinstance(layer.window.source, Unknown)
+
+
+def test_a_head_of_minus_one_layers_is_none_with_its_reason() -> None:
+    """No head, and no pointer that would pass -1 off as null; a target without layers has no last state."""
+    head = _target(SHAPES | {"model_type": "qwen3_5_text", "mtp_num_hidden_layers": -1})
+    assert head.mtp is None
+    assert isinstance(head.mtp_layers.source, Unknown)
+    none = _target(
+        SHAPES | {"model_type": "qwen3_5_text", "mtp_num_hidden_layers": 1, "num_hidden_layers": 0}
+    )
+    assert none.mtp is not None
+    assert none.mtp.drafter.taps.hidden_indexes.value is None

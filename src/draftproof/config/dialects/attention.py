@@ -22,6 +22,7 @@ __all__ = [
     "causal_layers",
     "gated_window",
     "layer_kinds",
+    "layer_window",
 ]
 
 FULL = "full_attention"
@@ -91,7 +92,7 @@ def block_layers(
     return tuple(
         DrafterLayer(
             kind=kind,
-            window=_window(kind, window),
+            window=layer_window(kind, window),
             causal=causal_everywhere or _causal(kind, causal_if_sliding),
         )
         for kind in kinds
@@ -103,22 +104,32 @@ def causal_layers(
 ) -> tuple[DrafterLayer, ...]:
     """The layers of a drafter that drafts from left to right."""
     return tuple(
-        DrafterLayer(kind=kind, window=_window(kind, window), causal=derived(True, rule)) for kind in kinds
+        DrafterLayer(kind=kind, window=layer_window(kind, window), causal=derived(True, rule))
+        for kind in kinds
     )
 
 
-def _window(kind: Sourced[str], window: Sourced[int]) -> Sourced[int]:
-    if kind.value is None:
-        return unknown("the kind of this layer is not known")
-    return window if kind.value == SLIDING else derived(None, f"a {kind.value} layer has no window")
+def layer_window(kind: Sourced[str], window: Sourced[int]) -> Sourced[int]:
+    """How far a layer of this kind sees: ``window`` if it slides, none if it is of a kind without."""
+    if kind.value == SLIDING:
+        return window
+    if kind.value in (FULL, LINEAR):
+        return derived(None, f"a {kind.value} layer has no window")
+    return unknown(_no_kind(kind))
 
 
 def _causal(kind: Sourced[str], causal_if_sliding: Sourced[bool]) -> Sourced[bool]:
-    if kind.value is None:
-        return unknown("the kind of this layer is not known")
     if kind.value == SLIDING:
         return causal_if_sliding
-    return derived(False, "full layers see the whole block (dflash 0.1.0, SpecForge, vLLM 0.33)")
+    if kind.value == FULL:
+        return derived(False, "full layers see the whole block (dflash 0.1.0, SpecForge, vLLM 0.33)")
+    return unknown(_no_kind(kind))
+
+
+def _no_kind(kind: Sourced[str]) -> str:
+    if kind.value is None:
+        return "the kind of this layer is not known"
+    return f"layers of kind {kind.value!r} are not known here"
 
 
 def _synthesised(read: Reader, known: ClassDefaults, index: int) -> Sourced[str]:

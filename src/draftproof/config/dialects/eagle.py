@@ -8,7 +8,7 @@ Source: SGLang 0.5.23 spec_aux_hidden_state; vLLM 0.33 eagle3_utils and llama_ea
 from draftproof.config.defaults import LLAMA, layer_class
 from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import causal_layers, gated_window, layer_kinds
-from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope, partial_rotary
 from draftproof.config.dialects.taps import (
     eagle_default_indexes,
     from_hidden_indexes,
@@ -51,7 +51,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         generation=unknown("generations are told apart for DFlash only"),
         architecture=first_architecture(read),
         model_type=model_type,
-        taps=_taps(read, depth),
+        taps=_taps(read, depth, method),
         block_size=read.integer("block_size", absent=unknown(_SERVED)),
         num_draft_tokens=unknown(_SERVED),
         sample_from_anchor=unknown("EAGLE-3 has no block and no anchor slot"),
@@ -61,7 +61,7 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         rope=parse_rope(
             read,
             theta_absent=default(10000.0, known.library),
-            partial_absent=default(1.0, known.library),
+            partial_absent=partial_rotary(known),
         ),
         geometry=geometry,
         norms=parse_eagle_norms(read, "vLLM 0.33 llama_eagle3", before_residual=False),
@@ -94,24 +94,31 @@ def parse_eagle_norms(read: Reader, library: str, *, before_residual: bool) -> N
     )
 
 
-def _taps(read: Reader, depth: Sourced[int]) -> Taps:
-    nested = "eagle_config/eagle_aux_hidden_state_layer_ids"
-    top = ("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids")
-    ids, indexes = read.integers(nested), read.integers(*top)
+def _taps(read: Reader, depth: Sourced[int], method: Sourced[Method]) -> Taps:
+    """Of two lists in one file the first of SGLang's, then of vLLM's order counts; others are conflicts."""
+    nested = ("eagle_config/eagle_aux_hidden_state_layer_ids", "target_layer_ids")
+    top = (
+        "eagle_aux_hidden_state_layer_ids",
+        "aux_hidden_state_layer_ids",
+        "eagle_config/layer_ids",
+        "layer_ids",
+    )
+    ids, indexes = read.integers(*nested), read.integers(*top)
     if ids.value is not None:
         taps = from_layer_ids(Sourced(tuple(map(LayerId, ids.value)), ids.source))
         if indexes.value is not None and indexes.value != taps.hidden_indexes.value:
             path = next(p for p in top if read.has(p))
             wanted = list(taps.hidden_indexes.value or ())
-            read.complain(
-                ProblemKind.CONFLICT, path, f"eagle_config ids + 1: {wanted}", f"{list(indexes.value)}"
-            )
+            expected = f"{'eagle_config' if read.has(nested[0]) else 'target_layer_ids'} ids + 1: {wanted}"
+            read.complain(ProblemKind.CONFLICT, path, expected, f"{list(indexes.value)}")
         return taps
     if indexes.value is not None:
         return from_hidden_indexes(Sourced(tuple(map(HiddenIndex, indexes.value)), indexes.source))
-    for said, paths in ((ids, (nested,)), (indexes, top)):
+    for said, paths in ((ids, nested), (indexes, top)):
         if isinstance(said.source, Unknown) and read.says(*paths):
             return no_taps(said.source.reason)
+    if method.value is None:
+        return no_taps("no layer ids are written, and what the method takes without them is not known here")
     return eagle_default_indexes(depth)
 
 

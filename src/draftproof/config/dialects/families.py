@@ -28,6 +28,7 @@ class Family:
     """Fixed by the family; None where ``attention_bias`` decides."""
 
     output_bias: bool | None = None
+    half_split_rope: bool | None = True
     mtp_style: str = "deepseek"
 
 
@@ -51,9 +52,9 @@ _GEMMA2 = Family("gemma", False, True, False, "alternate")
 _GEMMA3 = Family("gemma", True, True, False, "one_full_in")
 _GEMMA4 = Family("gemma", True, False, False, "one_full_in")
 _GPT_OSS = Family("gpt_oss", False, False, False, "alternate")
-_DEEPSEEK = Family("deepseek", False, False, False, "full")
+_DEEPSEEK = Family("deepseek", False, False, False, "full", half_split_rope=False)
 _MISTRAL = Family("other", False, False, False, "window", qkv_bias=False, output_bias=False)
-_OTHER = Family("other", None, None, None, "unknown")
+_OTHER = Family("other", None, None, None, "unknown", half_split_rope=None)
 
 _BY_MODEL_TYPE = {
     "qwen2": _QWEN2,

@@ -1,15 +1,16 @@
 """Shapes and rope of a Hugging Face style object, with the holes filled by the class that reads it."""
 
 from collections.abc import Mapping
+from typing import Never
 
 from draftproof.config.defaults import ClassDefaults
 from draftproof.config.drafter import Geometry, Rope
 from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue
 from draftproof.config.reader import Reader, default, derived, unknown
-from draftproof.config.source import Sourced
+from draftproof.config.source import Sourced, Unknown
 
-__all__ = ["Holes", "parse_geometry", "parse_rope"]
+__all__ = ["Holes", "parse_geometry", "parse_rope", "partial_rotary"]
 
 _SHAPES = (
     "hidden_size",
@@ -135,12 +136,18 @@ def _head_dim(read: Reader, holes: Holes, hidden: Sourced[int], heads: Sourced[i
     )
 
 
+def partial_rotary(known: ClassDefaults) -> Sourced[float]:
+    """The part of a head that a class rotates where its file does not say."""
+    return default(float(known.values.get("partial_rotary_factor", 1.0)), known.library)
+
+
 def parse_rope(
     read: Reader,
     *,
     theta_absent: Sourced[float],
     partial_absent: Sourced[float],
     type_absent: Sourced[str] | None = None,
+    is_neox_absent: Sourced[bool] | None = None,
 ) -> Rope:
     """The rotary embedding, from the 4.x keys, the 5.x object, or its part for full attention.
 
@@ -150,6 +157,9 @@ def parse_rope(
     Source: transformers 5.24.0 modeling_rope_utils, RotaryEmbeddingConfigMixin.
     """
     flat, nested = read.mapping("rope_scaling"), read.mapping("rope_parameters")
+    unread = _unread(read, flat, nested)
+    if unread is not None:
+        theta_absent = partial_absent = unread
     whole = flat if read.is_null("rope_scaling") and nested.value is None else None
     first = "rope_scaling" if flat.value else "rope_parameters"
     second = "rope_parameters" if flat.value else "rope_scaling"
@@ -159,17 +169,29 @@ def parse_rope(
         read.complain(ProblemKind.CONFLICT, second, "the same as rope_scaling", "another rope")
     return Rope(
         theta=read.number(f"{first}/rope_theta", "rope_theta", f"{second}/rope_theta", absent=theta_absent),
-        type=_rope_type(read, first, type_absent),
+        type=unread or _rope_type(read, first, type_absent),
         partial_rotary_factor=read.number(
             f"{first}/partial_rotary_factor", "partial_rotary_factor", absent=partial_absent
         ),
-        scaling=_remaining(whole or read.mapping(first)),
+        scaling=unread or _remaining(whole or read.mapping(first)),
         is_neox=read.boolean(
             "rope_is_neox_style",
             "is_neox_style",
-            absent=default(True, "vLLM 0.33 and SGLang 0.5.23: half-split"),
+            absent=is_neox_absent or default(True, "vLLM 0.33 and SGLang 0.5.23: half-split"),
         ),
     )
+
+
+def _unread(
+    read: Reader, flat: Sourced[Mapping[str, JsonValue]], nested: Sourced[Mapping[str, JsonValue]]
+) -> Sourced[Never] | None:
+    """Why nothing is known of a rope whose only object is something else; None where one can be read."""
+    if flat.value or nested.value:
+        return None
+    for name, said in (("rope_scaling", flat), ("rope_parameters", nested)):
+        if isinstance(said.source, Unknown) and read.says(name):
+            return unknown(said.source.reason)
+    return None
 
 
 def _rope_type(read: Reader, home: str, absent: Sourced[str] | None) -> Sourced[str]:

@@ -7,7 +7,7 @@ SpecForge configs; Domino and DSpark add their own keys to the same file.
 from draftproof.config.defaults import QWEN3, ClassDefaults, layer_class
 from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import FULL, SLIDING, block_layers, gated_window, layer_kinds
-from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope, partial_rotary
 from draftproof.config.dialects.taps import default_layer_ids, from_hidden_indexes, from_layer_ids, no_taps
 from draftproof.config.dialects.values import (
     LAYER_KEYS,
@@ -35,6 +35,7 @@ _ID_PATHS = (
     "dspark_target_layer_ids",
     "target_layer_ids",
 )
+_AUX_PATHS = ("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids", "layer_ids")
 _MODELOPT_KEYS = ("dflash_config/use_swa", "dflash_config/swa_window_size")
 _NO_SHIFT = "of the EAGLE-3 family; a block drafter has no such norm"
 
@@ -53,7 +54,7 @@ def parse_native(read: Reader, method: Sourced[Method]) -> DrafterConfig:
             "no rope_theta and no rope_parameters; readers disagree: transformers and MLX fill in 10000, "
             "vLLM and SGLang 0.5.11 1000000, mistral.rs 10000000"
         ),
-        partial_absent=default(1.0, known.library),
+        partial_absent=partial_rotary(known),
     )
     depth = read.integer("dflash_config/num_target_layers", "num_target_layers")
     vocab_size = read.integer("vocab_size")
@@ -100,7 +101,8 @@ def _layers(
         window = read.integer("dflash_config/swa_window_size")
     swa = read.boolean("dflash_config/use_swa")
     causal_if_sliding = derived(True, "sliding layers are causal (dflash 0.1.0, SpecForge, vLLM 0.33)")
-    if each and swa.value and not any(kind.value == SLIDING for kind in each):
+    known_kinds = {kind.value for kind in each}
+    if each and swa.value and not known_kinds & {SLIDING, None}:
         said = "layer_types lists none" if kinds.is_listed else "there are no layer_types"
         each = tuple(derived(SLIDING, f"dflash_config.use_swa and {said} (vLLM 0.33)") for _ in each)
         source = each[0].source
@@ -120,12 +122,11 @@ def _causal_everywhere(read: Reader) -> Sourced[bool] | None:
 
 def _taps(read: Reader, depth: Sourced[int], num_layers: Sourced[int]) -> Taps:
     ids = read.integers(*_ID_PATHS)
-    aux = read.integers("eagle_aux_hidden_state_layer_ids", "aux_hidden_state_layer_ids")
+    aux = read.integers(*_AUX_PATHS)
     if ids.value is not None:
         taps = from_layer_ids(Sourced(tuple(map(LayerId, ids.value)), ids.source))
         if aux.value is not None and aux.value != taps.hidden_indexes.value:
-            path = "eagle_aux_hidden_state_layer_ids"
-            path = path if read.has(path) else "aux_hidden_state_layer_ids"
+            path = next(p for p in _AUX_PATHS if read.has(p))
             wanted = list(taps.hidden_indexes.value or ())
             read.complain(ProblemKind.CONFLICT, path, f"target_layer_ids + 1: {wanted}", f"{list(aux.value)}")
         return taps

@@ -9,7 +9,7 @@ from draftproof.config.defaults import SPECULATORS, SPECULATORS_LAYER_CLASSES, C
 from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import block_layers, causal_layers, gated_window, layer_kinds
 from draftproof.config.dialects.eagle import LEFT_TO_RIGHT, parse_eagle_norms
-from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope, partial_rotary
 from draftproof.config.dialects.mtp import mtp_layers
 from draftproof.config.dialects.taps import (
     eagle_default_indexes,
@@ -104,7 +104,7 @@ def parse_speculators(read: Reader, method: Sourced[Method]) -> DrafterConfig:
         mask_token_id=token(read.integer("mask_token_id", absent=unknown(_no_mask(method)))),
         layers=layers,
         layers_source=layers_source,
-        rope=parse_rope(layer, theta_absent=theta_absent, partial_absent=default(1.0, library)),
+        rope=parse_rope(layer, theta_absent=theta_absent, partial_absent=_partial(known, library)),
         geometry=geometry,
         norms=_norms(read, method),
         sharing=_sharing(method, vocab_size, draft_vocab),
@@ -124,6 +124,12 @@ def _class_of(method: Sourced[Method]) -> ClassDefaults | None:
     name = method.value.value if method.value is not None else ""
     name = "dflash" if name == "domino" else name
     return SPECULATORS_LAYER_CLASSES.get(name, None)
+
+
+def _partial(known: ClassDefaults | None, library: str) -> Sourced[float]:
+    if known is None:
+        return unknown(f"no partial_rotary_factor, and {library} is not known here")
+    return partial_rotary(known)
 
 
 def _no_mask(method: Sourced[Method]) -> str:

@@ -81,6 +81,8 @@ def last_hidden_state(depth: Sourced[int]) -> Taps:
     """The one tap of an MTP head: the trunk's output, after its final norm."""
     if depth.value is None:
         return no_taps("the head reads the last hidden state, and the depth of the target is not known")
+    if not 1 <= depth.value <= _MAX_LAYERS:
+        return no_taps(f"the head reads the last hidden state, and {depth.value} layers are no target")
     rule = "MTP reads the target's last hidden state, after the final norm (vLLM 0.33 qwen3_5_mtp)"
     return from_hidden_indexes(derived((HiddenIndex(depth.value),), rule))
 

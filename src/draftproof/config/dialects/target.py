@@ -7,9 +7,16 @@ from dataclasses import replace
 
 from draftproof.config.defaults import ClassDefaults, layer_class
 from draftproof.config.dialects.advisory import parse_advisory
-from draftproof.config.dialects.attention import FULL, LINEAR, SLIDING, gated_window, layer_kinds
+from draftproof.config.dialects.attention import (
+    FULL,
+    LINEAR,
+    SLIDING,
+    gated_window,
+    layer_kinds,
+    layer_window,
+)
 from draftproof.config.dialects.families import Family, family_of
-from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope
+from draftproof.config.dialects.geometry import Holes, parse_geometry, parse_rope, partial_rotary
 from draftproof.config.dialects.mtp import MTP_COUNT_KEYS, head_of_target
 from draftproof.config.dialects.target_fields import EXTRA_KEYS
 from draftproof.config.dialects.values import first_architecture
@@ -23,6 +30,20 @@ __all__ = ["parse_target", "text_reader"]
 
 _GDN_PATTERN = "interval"
 _MAX_WIDTH = 2**31
+_OTHER_KINDS = (
+    "sliding_window",
+    "_sliding_window",
+    "attention_chunk",
+    "attn_type",
+    "attn_layer",
+    "full_attn",
+    "hybrid",
+    "linear_",
+    "mamba",
+    "ssm_",
+    "conv_",
+)
+"""How the keys begin by which families say that some of their layers are not full attention."""
 
 
 def text_reader(root: Reader) -> Reader:
@@ -55,6 +76,12 @@ def parse_target(root: Reader) -> TargetConfig:
             theta_absent=holes.number(text, "rope_theta"),
             partial_absent=_partial(known),
             type_absent=_rope_type(known),
+            is_neox_absent=_trait(
+                family.half_split_rope,
+                family,
+                "rotates the two halves of a head",
+                "rotates pairs of neighbours",
+            ),
         ),
         vocab_size=text.integer("vocab_size", absent=_outer(root, text, "vocab_size")),
         tie_word_embeddings=_tied(root, text, holes),
@@ -81,7 +108,10 @@ def parse_target(root: Reader) -> TargetConfig:
 
 
 def _with_head(target: TargetConfig, family: Family, text: Reader) -> TargetConfig:
-    if not target.mtp_layers.value or target.mtp_layers.value < 0:
+    count = target.mtp_layers
+    if count.value is not None and count.value < 0:
+        return replace(target, mtp_layers=unknown(f"{count.value} is no number of layers"))
+    if not count.value:
         return target
     dedicated = text.boolean("mtp_use_dedicated_embeddings", absent=default(False, "vLLM 0.33 qwen3_5_mtp"))
     return replace(target, mtp=head_of_target(target, dedicated, family.mtp_style))
@@ -111,10 +141,8 @@ def _tied(root: Reader, text: Reader, holes: Holes) -> Sourced[bool]:
 
 def _partial(known: ClassDefaults | None) -> Sourced[float]:
     if known is None:
-        return default(1.0, "transformers 5.24.0 modeling_rope_utils")
-    key = "partial_rotary_factor"
-    value = known.values.get(key, 1.0)
-    return default(float(value), known.library)
+        return unknown("no partial_rotary_factor, and the class that would fill it in is not known here")
+    return partial_rotary(known)
 
 
 def _rope_type(known: ClassDefaults | None) -> Sourced[str] | None:
@@ -165,13 +193,7 @@ def _layers(
         if isinstance(filler, int) and known is not None:
             absent = default(filler, known.library)
         window = text.integer("sliding_window", absent=absent)
-    return tuple(TargetLayer(kind, _window(kind, window)) for kind in each), source
-
-
-def _window(kind: Sourced[str], window: Sourced[int]) -> Sourced[int]:
-    if kind.value is None:
-        return unknown("the kind of this layer is not known")
-    return window if kind.value == SLIDING else derived(None, f"a {kind.value} layer has no window")
+    return tuple(TargetLayer(kind, layer_window(kind, window)) for kind in each), source
 
 
 def _patterned(text: Reader, family: Family, index: int, gated: Sourced[str]) -> Sourced[str]:
@@ -186,8 +208,10 @@ def _patterned(text: Reader, family: Family, index: int, gated: Sourced[str]) ->
         return derived(FULL if index % 2 else SLIDING, rule)
     if pattern == "window" and text.says("sliding_window"):
         return derived(SLIDING, "no layer_types and a sliding_window: every layer slides (Mistral)")
-    if pattern == "unknown" and text.says("sliding_window"):
-        return unknown("no layer_types, and the family that would say which layers slide is not known here")
+    written = text.keys()
+    hints = [key for key in written if key.startswith(_OTHER_KINDS) and text.says(key)]
+    if pattern == "unknown" and hints:
+        return unknown(f"no layer_types, and how the family reads {', '.join(hints[:3])} is not known here")
     return derived(FULL, "no layer_types and no window: every layer is full attention")
 
 
@@ -200,7 +224,9 @@ def _every_nth_full(text: Reader, pattern: str, index: int) -> Sourced[str]:
     every = text.integer(*keys)
     if every.value is None and text.says(*keys):
         return Sourced(None, every.source)
-    step = every.value if every.value is not None and every.value > 0 else filler
+    if every.value is not None and every.value <= 0:
+        return unknown(f"no layer_types, and {every.value} is no interval between full layers")
+    step = every.value or filler
     kind = other if (index + 1) % step else FULL
     return derived(kind, f"no layer_types: full attention at every {step}th layer")
 

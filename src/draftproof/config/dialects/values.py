@@ -77,6 +77,8 @@ def num_draft_tokens(
     """Tokens proposed per step by a block of this size."""
     if block_size.value is None:
         return unknown("block_size is not known")
+    if block_size.value < 1:
+        return unknown(f"a block of {block_size.value} slots is none: the anchor alone takes one")
     if method.value is Method.DOMINO:
         return derived(
             block_size.value - 1,
