@@ -243,13 +243,14 @@ def test_a_directory_is_asked_about_as_a_whole(put: Put, expected: Path, ledger:
 def test_a_report_gains_what_the_ledger_knows(expected: Path, ledger: Ledger, tmp_path: Path) -> None:
     """For a file and for its directory the finding joins the report; an unusable ledger is not silence."""
     for subject in (expected, expected.parent):
-        report = consulted(Report((), ()), subject, ledger)
+        report = consulted(Report((), ()), subject, ledger, is_ledger_named=False)
         assert [finding.cause for finding in report.findings] == ["never_took_effect"]
         assert report.exit_code == 1
     (tmp_path / "file").write_text("")
-    report = consulted(Report((), ()), expected, Ledger(tmp_path / "file"))
-    assert [entry.check for entry in report.not_looked] == ["what the ledger says was meant to be here"]
-    assert report.exit_code == 0
+    for is_named, code in ((False, 0), (True, 3)):
+        report = consulted(Report((), ()), expected, Ledger(tmp_path / "file"), is_ledger_named=is_named)
+        assert [entry.check for entry in report.not_looked] == ["what the ledger says was meant to be here"]
+        assert report.exit_code == code
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from draftproof.deploy.ledger import Ledger, LedgerText
 from draftproof.deploy.objects import sha256_hex
 from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT
-from draftproof.errors import CouldNotLook
+from draftproof.errors import CouldNotLook, DraftproofError
 from draftproof.findings.catalogue import found as finding_of
 from draftproof.findings.check import Report
 from draftproof.findings.finding import Finding, NotLooked, Severity
@@ -52,19 +52,17 @@ def consult_below(directory: Path, ledger: Ledger) -> tuple[Finding, ...]:
     return tuple(finding for finding in found if finding is not None)
 
 
-def consulted(report: Report, subject: Path, ledger: Ledger) -> Report:
+def consulted(report: Report, subject: Path, ledger: Ledger, *, is_ledger_named: bool) -> Report:
     """A check's report with what the ledger knows about the file, or directory, that was checked.
 
-    A ledger that cannot be read is told under ``not_looked``; a damaged one is an error of its own.
-
-    Raises:
-        LedgerDamaged: the ledger does not fit together.
+    A ledger that cannot be used is told under ``not_looked``; one that an option named is required there.
     """
     try:
         below = consult_below(subject, ledger) if subject.is_dir() else ()
         own = None if subject.is_dir() else consult(subject, ledger)
-    except CouldNotLook as error:
-        lack = NotLooked("what the ledger says was meant to be here", f"{error.expected}: {error.found}")
+    except DraftproofError as error:
+        reason = f"{error.id}: expected {error.expected}, found {error.found}"
+        lack = NotLooked("what the ledger says was meant to be here", reason, is_required=is_ledger_named)
         return Report(report.findings, (*report.not_looked, lack))
     findings = (*below, *((own,) if own else ()), *report.findings)
     # The report's order is kept; a finding of the ledger goes before the others of its layer.
