@@ -32,6 +32,7 @@ _POINTER_ECHOES: Mapping[str, frozenset[str]] = MappingProxyType(
         "window-outside-layer-config": frozenset({"field-misplaced"}),
         "field-without-reader": frozenset({"field-misplaced"}),
         "look-alike": frozenset({"field-odd"}),
+        "mask-names-token": frozenset({"mask-not-published", "mask-is-special"}),
         "field-conflict": frozenset({"shape-conflict"}),
         "causality-conflict": frozenset({"block-all-causal"}),
     }

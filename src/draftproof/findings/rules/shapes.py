@@ -58,7 +58,11 @@ def _ask_tensors(evidence: Evidence) -> Answers:
             match = match_tensors(table, weights)
             told = compare_facts(derive_facts(weights), config)
             defects = match_defects(table, match, weights, told)
-            yield from _folded(d for d in defects if not _is_elsewhere(d, config, told))
+            yield from _folded(
+                d for d in defects if d.id != "tensor-unread" and not _is_elsewhere(d, config, told)
+            )
+            unread = [d for d in defects if d.id == "tensor-unread" and not _is_elsewhere(d, config, told)]
+            yield from _unread(unread, weights)
             yield from _ask_announced(defects, raw)
             for reason in match.not_judged:
                 yield NotLooked("tensors against the config", f"{given}: {reason}")
@@ -122,6 +126,43 @@ def _ask_announced(defects: Iterable[ArtefactDefect], raw: RawConfig) -> Iterato
             found=f"absent; {packed[0].found}",
             at=at_pointer(raw, "/quantization_config"),
         )
+
+
+def _unread(defects: Sequence[ArtefactDefect], weights: Checkpoint) -> Iterator[Finding]:
+    """A subtree of which nothing is read is one finding, whatever its size."""
+    groups: dict[str, list[ArtefactDefect]] = {}
+    for defect in defects:
+        root = _root(defect.subject)
+        whole = root if root and _all_unread(root, defects, weights) else defect.subject
+        groups.setdefault(whole, []).append(defect)
+    for root, group in groups.items():
+        if len(group) == 1:
+            yield from _folded(group)
+            continue
+        names = [defect.subject for defect in group]
+        yield found(
+            "tensor-unread",
+            f"{root}*",
+            expected=group[0].expected,
+            found=f"{len(names)} kinds of tensor: {listed(names, 4)}",
+            at=Place(group[0].where),
+        )
+
+
+def _root(name: str) -> str:
+    """The subtree a tensor belongs to: its layer, or its first word."""
+    layer = _LAYER.match(name)
+    if layer is not None:
+        return layer[0]
+    first, dot, _ = name.removeprefix("model.").partition(".")
+    return f"{first}." if dot else ""
+
+
+def _all_unread(root: str, defects: Sequence[ArtefactDefect], weights: Checkpoint) -> bool:
+    """Whether every tensor below ``root`` is among the unread ones."""
+    patterns = {defect.subject for defect in defects}
+    below = [name for name in weights.tensors if name.startswith((root, f"model.{root}"))]
+    return all(name in patterns or _NUMBER.sub("*", name) in patterns for name in below)
 
 
 def _folded(defects: Iterable[ArtefactDefect]) -> Iterator[Finding]:

@@ -42,7 +42,7 @@ def _ask_order(evidence: Evidence) -> Answers:
         repeats = len(set(said)) < len(said)
         yield found(
             "taps-not-increasing",
-            "target_layer_ids" if not _is_aux(taps) else "aux_hidden_state_layer_ids",
+            _key(taps),
             expected=sorted(set(said)),
             found=said,
             at=at_source(raw, taps, ""),
@@ -76,7 +76,7 @@ def _outside(
     shift = 0 if _is_aux(taps) else 1
     return found(
         "taps-out-of-range",
-        "target_layer_ids" if shift else "aux_hidden_state_layer_ids",
+        _key(taps),
         expected=wanted,
         found=[index - shift for index in outside],
         at=place,
@@ -97,7 +97,7 @@ def _last(evidence: Evidence, taps: Sourced[tuple[int | None, ...]], depth: int,
             broken = f"{evidence.engine}: {reason}"
     return found(
         "taps-last-layer",
-        "target_layer_ids" if not _is_aux(taps) else "aux_hidden_state_layer_ids",
+        _key(taps),
         expected=f"taps below the last layer, as the published rule gives (at most layer {depth - 3})",
         found=depth if _is_aux(taps) else depth - 1,
         at=place,
@@ -153,7 +153,15 @@ def _said(raw: RawConfig, pointer: str) -> JsonValue:
 
 
 def _is_aux(taps: Sourced[tuple[int | None, ...]]) -> bool:
-    return isinstance(taps.source, Written) and "aux_hidden_state" in taps.source.pointer
+    """Whether the list names hidden states: inside eagle_config the same key names layers (SGLang)."""
+    if not isinstance(taps.source, Written) or "aux_hidden_state" not in taps.source.pointer:
+        return False
+    return not taps.source.pointer.startswith("/eagle_config/eagle_aux")
+
+
+def _key(taps: Sourced[tuple[int | None, ...]]) -> str:
+    """The list's own key."""
+    return taps.source.pointer.rpartition("/")[2] if isinstance(taps.source, Written) else "target_layer_ids"
 
 
 def _depth(evidence: Evidence, drafter: DrafterConfig) -> int | None:
