@@ -109,7 +109,7 @@ def _layers(tensors: _Tensors) -> Iterator[Fact]:
 
 
 def _is_head(tensors: _Tensors, layer: str) -> bool:
-    return f"{layer}eh_proj.weight" in tensors
+    return any(f"{layer}{name}.weight" in tensors for name in ("eh_proj", "enorm", "hnorm"))
 
 
 def _attention(tensors: _Tensors) -> Iterator[Fact]:

@@ -4,6 +4,7 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
+from draftproof.checkpoint.dtypes import FLOATS, WHOLE
 from draftproof.checkpoint.geometry import Disagreement, explains
 from draftproof.checkpoint.ledger import Checkpoint
 from draftproof.checkpoint.match import Match, Quantised
@@ -33,7 +34,10 @@ def match_defects(
     root = str(checkpoint.root)
     if table.unknown is not None:
         return ()
-    if not match.filled and not match.quantised and match.unfilled and not checkpoint.unread:
+    if not checkpoint.tensors and checkpoint.defects:
+        return ()  # an index or a shard that could not be read, or held nothing, is told: not a foreign model
+    is_whole = table.partial is None
+    if is_whole and not match.filled and not match.quantised and match.unfilled and not checkpoint.unread:
         return (_foreign(table, checkpoint),)
     defects = [] if match.prefix is None else [_prefix(match, match.prefix, root)]
     defects += _unfilled(table, match.unfilled, root)
@@ -45,11 +49,26 @@ def match_defects(
         defects.append(
             ArtefactDefect("tensor-misshapen", expected.name, _shape(expected.shape or ()), found, where)
         )
+    defects += _not_float(match, checkpoint)
     for pattern, names in _folded([t.name for t in match.unread]):
         found = listed(names, 4)
         expected_text = f"a parameter of {table.family} that reads it"
         defects.append(ArtefactDefect("tensor-unread", pattern, expected_text, found, root))
     return (*defects, *_quantised(table, match.quantised, root))
+
+
+def _not_float(match: Match, checkpoint: Checkpoint) -> list[ArtefactDefect]:
+    """Weights without a fraction and with nothing beside them that could hold their scale."""
+    filling = {t.name for t in match.filled.values()}
+    beside = {name.rpartition(".")[0] for name in checkpoint.tensors if name not in filling}
+    defects = []
+    for name, tensor in match.filled.items():
+        has_company = tensor.name in beside or tensor.name.rpartition(".")[0] in beside
+        if name.endswith((".weight", ".bias")) and tensor.dtype in WHOLE and not has_company:
+            where = f"{checkpoint.root / tensor.shard} tensor {tensor.name}"
+            expected = f"one of {', '.join(sorted(FLOATS))}, or scales beside it"
+            defects.append(ArtefactDefect("tensor-not-float", name, expected, tensor.dtype, where))
+    return defects
 
 
 def _foreign(table: ExpectedTable, checkpoint: Checkpoint) -> ArtefactDefect:
