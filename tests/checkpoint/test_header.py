@@ -63,6 +63,7 @@ FAULTS: dict[str, tuple[str, bytes]] = {
     "nothing": ("shard-empty", b""),
     "pointer": ("shard-lfs-pointer", LFS),
     "page": ("shard-html", b"\n<!DOCTYPE html><html><body>Access denied</body></html>"),
+    "zeros": ("shard-zeros", bytes(4096)),
     "error text": ("shard-text", b"Entry not found"),
     "a length beyond the limit": ("header-too-large", struct.pack("<Q", 100_000_001) + b"{" * 64),
     "a zip": ("header-too-large", b"PK\x03\x04\x14\0\0\x08" + b"\0\1" * 64),

@@ -212,3 +212,33 @@ def test_every_config_gives_a_table_or_a_reason() -> None:
         assert len(spelt) == len(set(spelt)), path.name
         count += 1
     assert count > 35
+
+
+@pytest.mark.parametrize("dtype", ["BOOL", "U8", "I64"])
+def test_a_weight_without_a_fraction_needs_its_scales(tmp_path: Path, dtype: str) -> None:
+    """Ids or a mask where a weight is due; beside any other tensor of the module it is a quantiser's."""
+    _, shapes = CLEAN["dflash 8B"]
+    config = config_of("zlab-qwen3-8b-dflash-b16.json")
+    plain = [(n, "BF16", s) for n, s in shapes.items() if n != "fc.weight"]
+    fc = ("fc.weight", dtype, shapes["fc.weight"])
+    for directory, beside, expected in (
+        ("alone", [], [("tensor-not-float", "fc.weight")]),
+        ("scaled", [("fc.weight_scale", "F32", (1,))], []),
+        ("packed", [("fc.weight.absmax", "F32", (1,))], [("tensor-unread", "fc.weight.absmax")]),
+    ):
+        root = tmp_path / directory
+        root.mkdir()
+        write_sparse(root / "model.safetensors", [*plain, fc, *beside])
+        checkpoint = read_checkpoint(root)
+        assert isinstance(checkpoint, Checkpoint)
+        assert told(config, checkpoint) == expected
+
+
+def test_an_unreadable_index_is_not_a_foreign_model(tmp_path: Path) -> None:
+    """No tensor is known, and why is told once: nothing is said of whose weights they are."""
+    (tmp_path / "model.safetensors.index.json").write_text("[1]", encoding="utf-8")
+    checkpoint = read_checkpoint(tmp_path)
+    assert isinstance(checkpoint, Checkpoint)
+    assert [d.id for d in checkpoint.defects] == ["index-refused"]
+    assert "json-not-an-object" in checkpoint.defects[0].found
+    assert told(config_of("zlab-qwen3-8b-dflash-b16.json"), checkpoint) == []

@@ -351,3 +351,9 @@ def test_a_hostile_file_is_refused_in_bounded_time_and_words(kind: str) -> None:
     refused = refusal(HOSTILE[kind])
     assert len(refused.defects) <= 300
     assert all(len(defect.found) < 500 for defect in refused.defects)
+
+
+@pytest.mark.parametrize("data", [b"[1]", b"[null]\n", b'["a"]', b"[1.5]"])
+def test_an_array_is_not_a_table_of_toml(data: bytes) -> None:
+    """Brackets around one word name a TOML table, too; a file that is JSON whole is told as JSON."""
+    assert "json-not-an-object" in [defect.id for defect in refusal(data).defects]

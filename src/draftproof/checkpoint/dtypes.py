@@ -6,7 +6,7 @@ Source: safetensors 0.8.0 ``Dtype`` (the only names its reader accepts).
 from collections.abc import Mapping
 from types import MappingProxyType
 
-__all__ = ["BITS", "FLOATS", "num_bytes"]
+__all__ = ["BITS", "FLOATS", "WHOLE", "num_bytes"]
 
 BITS: Mapping[str, int] = MappingProxyType(
     {
@@ -38,6 +38,9 @@ BITS: Mapping[str, int] = MappingProxyType(
 
 FLOATS = frozenset({"F16", "BF16", "F32", "F64"})
 """Dtypes of tensors that hold unquantised weights."""
+
+WHOLE = frozenset({"BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64"})
+"""Dtypes without a fraction: ids, masks, and what quantisers pack weights into beside their scales."""
 
 _LIMIT = 1 << 64  # the format's sizes are unsigned 64-bit; a product past that is a fault, not a size
 

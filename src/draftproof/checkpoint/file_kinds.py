@@ -23,6 +23,12 @@ FILES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
             _AGAIN,
         ),
         "shard-empty": ("error", "a shard of 0 bytes", "a write or a download never took place", _AGAIN),
+        "shard-zeros": (
+            "error",
+            "zeros stand where a shard's header should be",
+            "the file was given its size and never written, or was wiped",
+            _AGAIN,
+        ),
         "shard-lfs-pointer": (
             "error",
             "a git-lfs pointer stands in the place of a shard",

@@ -105,6 +105,12 @@ TABLES: Mapping[str, tuple[str, str, str, str]] = MappingProxyType(
             "config and weights are not of one model",
             _EXPORT,
         ),
+        "tensor-not-float": (
+            "error",
+            "a weight of integers or booleans, without a quantiser's scales",
+            "a loader casts it in silence: the numbers that were trained are not in the file",
+            _EXPORT,
+        ),
         "tensor-quantised-leftover": (
             "error",
             "a quantiser replaced a parameter that engines keep plain",

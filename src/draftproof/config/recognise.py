@@ -1,5 +1,6 @@
 """What a file is when it is no JSON at all: named before any talk of syntax errors."""
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -124,6 +125,8 @@ def _plain_text(text: str) -> str | None:
     """The defect of words without any JSON among them; None where there may be a value."""
     first = text.lstrip().split("\n", 1)[0].strip()
     kind = line_kind(first)
+    if kind == "json-toml" and _is_json(text):
+        return None  # ["a"] names a TOML table, too; alone in its file it is a JSON array
     if kind == "json-toml" or _INI_LINE.fullmatch(first):
         return "json-toml"
     if "{" in text or "[" in text or first[:1] in _VALUE_STARTS or not first[:1].isprintable():
@@ -131,6 +134,14 @@ def _plain_text(text: str) -> str | None:
     if kind == "json-trailing-text":
         return "json-plain-text" if len(first.split()) > 1 else None
     return kind
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def _is_yaml(text: str) -> bool:
