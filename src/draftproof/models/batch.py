@@ -30,11 +30,12 @@ class Item:
 
     conv_rows: Tensor | None = None
 
-    def mask(self, store: int) -> Tensor | None:
-        """The attention mask over a store's visible rows and the nodes."""
+    def mask(self, store: int, repeats: int) -> Tensor | None:
+        """The attention mask over a store's visible rows and the nodes, repeated for so many heads."""
         if store not in self.masks:
             kv = self.session.kv[store]
-            self.masks[store] = self.nodes.attention_mask(kv.visible, kv.shape.window)
+            mask = self.nodes.attention_mask(kv.visible, kv.shape.window)
+            self.masks[store] = mask if mask is None or repeats == 1 else mask.repeat(repeats, 1)
         return self.masks[store]
 
     def conv_index(self, taps: int) -> Tensor:

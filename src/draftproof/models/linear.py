@@ -24,28 +24,26 @@ class Linear:
     """``y = x W^T + b`` over rows.
 
     Attributes:
-        weight: [O, I] as stored; kept only in the plain layout and when ``keep`` was asked for.
         bias: [O] or None.
+        bytes_read: of the weight, once for each call.
     """
 
-    __slots__ = ("_apply", "_transposed", "bias", "bytes_read", "weight")
+    __slots__ = ("_apply", "_transposed", "bias", "bytes_read")
 
-    def __init__(self, weight: Tensor, bias: Tensor | None = None, *, keep: bool = False) -> None:
-        """Choose the layout and convert; ``keep`` leaves ``weight`` in place beside it."""
+    def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
+        """Choose the layout for ``weight`` [O, I] as stored, and convert."""
         self.bias = bias
-        self.weight: Tensor | None = weight
-        self._transposed: Tensor | None = None
         self.bytes_read = weight.numel() * weight.element_size()
-        self._apply = self._plain(weight)
-        if weight.device.type == "cpu":
-            if weight.dtype == torch.bfloat16 and torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call] # torch leaves it untyped
-                self._apply = self._packed(weight)
-            elif weight.dtype in {torch.float32, torch.float64}:
-                self._transposed = weight.t().contiguous()
-                self._apply = self._transpose(self._transposed)
-            else:
-                keep = True
-            self.weight = weight if keep else None
+        self._transposed: Tensor | None = None
+        is_on_cpu = weight.device.type == "cpu"
+        has_packing = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call] # torch leaves it untyped
+        if is_on_cpu and weight.dtype == torch.bfloat16 and has_packing:
+            self._apply = self._packed(weight)
+        elif is_on_cpu and weight.dtype in {torch.float32, torch.float64}:
+            self._transposed = weight.t().contiguous()
+            self._apply = self._transpose(self._transposed)
+        else:
+            self._apply = self._plain(weight)
 
     def __call__(self, rows: Tensor) -> Tensor:
         """[N, I] to [N, O]."""
