@@ -179,7 +179,7 @@ def test_swallowed_here_document_is_named_in_one_line(expected: Path, ledger: Le
         "never_took_effect",
         "BYTES",
     )
-    assert "write never took effect (bytes equal the pre-image recorded" in finding.means
+    assert "write never took effect (bytes equal the recorded pre-image)" in finding.means
 
 
 def test_never_taken_and_reverted_differ_by_what_was_seen(

@@ -34,9 +34,14 @@ def check(
     digests: Annotated[
         bool, typer.Option("--digests", help="Read every byte of the weights, hash it, prove it.")
     ] = False,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The ledger to ask what was meant to be here.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Say what is wrong with a drafter directory, at the lowest layer that shows it."""
+    from draftproof.cli.ledger_option import ledger_at
+    from draftproof.deploy.consult import consulted
     from draftproof.findings.check import check as run_check
     from draftproof.findings.engines import parse_engine
     from draftproof.findings.evidence import read_evidence
@@ -49,7 +54,9 @@ def check(
         engine=parse_engine(engine) if engine else None,
         with_digests=digests,
     )
-    report = run_check(evidence)
+    report = consulted(
+        run_check(evidence), Path(subject), ledger_at(ledger), is_ledger_named=ledger is not None
+    )
     hashed = _digests(evidence.subject) if digests else []
     if as_json:
         document = _document(evidence, report)

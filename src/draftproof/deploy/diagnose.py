@@ -14,7 +14,7 @@ from draftproof.deploy.receipt import ABSENT
 from draftproof.deploy.recodings import recodings
 from draftproof.deploy.shell_marks import expanded_end, lost_quotes, swallowed
 
-__all__ = ["Cause", "Diagnosis", "diagnose"]
+__all__ = ["Cause", "Diagnosis", "diagnose", "diagnose_digest"]
 
 
 class Cause(StrEnum):
@@ -50,7 +50,7 @@ def diagnose(intended: bytes, found: bytes | None, history: History) -> Diagnosi
     """
     if found == intended:
         return None
-    known = _known(found, history)
+    known = diagnose_digest(ABSENT if found is None else sha256_hex(found), history)
     if known is not None:
         return known
     if found is None:
@@ -62,18 +62,20 @@ def diagnose(intended: bytes, found: bytes | None, history: History) -> Diagnosi
     return Diagnosis(Cause.UNKNOWN, f"{_first_difference(intended, found)}; no known corruption gives it")
 
 
-def _known(found: bytes | None, history: History) -> Diagnosis | None:
-    """A content that the ledger names."""
-    digest = ABSENT if found is None else sha256_hex(found)
+def diagnose_digest(digest: str, history: History) -> Diagnosis | None:
+    """Why a content that is not the intended one is there, by its digest (``absent``: no file) alone.
+
+    None where the ledger does not name it: other causes need the bytes.
+    """
     latest = history.latest
     if latest is not None and digest == latest.old_sha256 and not latest.is_seen:
-        what = "there is still no file" if found is None else "bytes equal the pre-image"
+        what = "there is still no file" if digest == ABSENT else "bytes equal the recorded pre-image"
         return Diagnosis(
             Cause.NEVER_TOOK_EFFECT,
-            f"write never took effect ({what} recorded {latest.time}, entry {latest.seq})",
+            f"write never took effect ({what}), recorded {latest.time}, entry {latest.seq}",
         )
     if history.is_older_than_a_seen_write(digest):
-        what = "no file, as" if found is None else "bytes"
+        what = "no file, as" if digest == ABSENT else "bytes"
         return Diagnosis(Cause.REVERTED, f"{what} from before a write that had been seen in place")
     if digest in history.elsewhere:
         return Diagnosis(Cause.WRONG_TARGET, f"bytes meant for {history.elsewhere[digest]}")

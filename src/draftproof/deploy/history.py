@@ -1,13 +1,13 @@
 """What the ledger knows about one place: each content meant for it, what stood before, what was seen."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from draftproof.deploy.ledger import Entry, LedgerText
 from draftproof.deploy.place import Place
 
-__all__ = ["History", "Intent", "all_intents", "history_of"]
+__all__ = ["History", "Intent", "all_intents", "history_among", "history_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +71,20 @@ class History:
 
 def history_of(text: LedgerText, place: Place) -> History:
     """The history of ``place``; writes that were refused are no part of it."""
-    intents = [intent for intent in all_intents(text) if not intent.is_refused]
-    here = tuple(intent for intent in intents if intent.place == place)
+    return history_among(all_intents(text), {place}, shown=place)
+
+
+def history_among(all_known: list[Intent], places: Collection[Place], *, shown: Place) -> History:
+    """The history of one file that goes by any of ``places``, told as ``shown``."""
+    intents = [intent for intent in all_known if not intent.is_refused]
+    here = tuple(intent for intent in intents if intent.place in places)
     known = {intent.sha256 for intent in here} | {intent.old_sha256 for intent in here}
     elsewhere = {
         intent.sha256: intent.place
         for intent in intents
-        if intent.place != place and intent.sha256 not in known
+        if intent.place not in places and intent.sha256 not in known
     }
-    return History(place, here, elsewhere)
+    return History(shown, here, elsewhere)
 
 
 def all_intents(text: LedgerText) -> list[Intent]:
