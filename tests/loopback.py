@@ -20,12 +20,17 @@ class Sshd:
     """One running server and the client configuration that knows it."""
 
     directory: Path
-    ports: tuple[int, int]
-    """The plain one, and one whose sessions are greeted with noise on both streams."""
+    ports: tuple[int, ...]
+    """The plain one, one whose sessions are greeted with noise on both streams, one without python, one that
+    serves SFTP and nothing else."""
 
     @property
     def config(self) -> Path:
-        """For ``ssh -F``: hosts ``loop``, ``noisy``, ``stranger`` (key unknown), ``changed`` and ``shut``."""
+        """For ``ssh -F``, with a host for each port and each way of not getting in.
+
+        ``loop``, ``noisy``, ``bare`` (no python), ``sftp`` (nothing else); ``stranger`` (key unknown),
+        ``changed`` (another key), ``shut`` (no login).
+        """
         return self.directory / "config"
 
     def host(self, name: str = "loop", **changes: str) -> SshHost:
@@ -47,12 +52,14 @@ def key(path: Path) -> str:
     return " ".join(path.with_suffix(".pub").read_text().split()[:2])
 
 
-def client_config(directory: Path, ports: tuple[int, int], keys: dict[str, str]) -> str:
+def client_config(directory: Path, ports: tuple[int, ...], keys: dict[str, str]) -> str:
     """The hosts the tests know, each with its own list of known keys."""
     known = {"loop": keys["host"], "noisy": keys["host"], "changed": keys["other"], "shut": keys["host"]}
     stanzas = []
-    for name in ("loop", "noisy", "stranger", "changed", "shut"):
-        port = ports[1] if name == "noisy" else ports[0]
+    own = {"noisy": ports[1], "bare": ports[2], "sftp": ports[3]}
+    known |= {"bare": keys["host"], "sftp": keys["host"]}
+    for name in ("loop", "noisy", "bare", "sftp", "stranger", "changed", "shut"):
+        port = own[name] if name in own else ports[0]
         hosts = directory / f"known_{name}"
         hosts.write_text(f"[127.0.0.1]:{port} {known[name]}\n" if name in known else "")
         identity = directory / ("nobody" if name == "shut" else "user")
@@ -68,23 +75,40 @@ def client_config(directory: Path, ports: tuple[int, int], keys: dict[str, str])
     return "".join(stanzas)
 
 
-def server_config(directory: Path, ports: tuple[int, int]) -> str:
+def server_config(directory: Path, ports: tuple[int, ...]) -> str:
     """A server that takes one key and greets sessions on its second port."""
     noise = directory / "noise"
     noise.write_text(
         '#!/bin/sh\necho Welcome to the cluster\necho rc noise >&2\neval "$SSH_ORIGINAL_COMMAND"\n'
     )
     noise.chmod(0o755)
+    bare = directory / "bare"
+    bare.write_text(f'#!/bin/sh\nPATH={tools_without_python(directory)}\neval "$SSH_ORIGINAL_COMMAND"\n')
+    bare.chmod(0o755)
     return (
-        f"Port {ports[0]}\nPort {ports[1]}\nListenAddress 127.0.0.1\nHostKey {directory}/host\n"
+        "".join(f"Port {port}\n" for port in ports) + f"ListenAddress 127.0.0.1\nHostKey {directory}/host\n"
         f"AuthorizedKeysFile {directory}/authorized\nStrictModes no\nUsePAM no\nPidFile none\n"
         "PermitRootLogin prohibit-password\nPasswordAuthentication no\nKbdInteractiveAuthentication no\n"
         "Subsystem sftp internal-sftp\nMaxStartups 100:30:200\n"
         f"Match LocalPort {ports[1]}\n ForceCommand {noise}\n"
+        f"Match LocalPort {ports[2]}\n ForceCommand {bare}\n"
+        f"Match LocalPort {ports[3]}\n ForceCommand internal-sftp\n"
     )
 
 
-def wait_for(ports: tuple[int, int]) -> None:
+def tools_without_python(directory: Path) -> Path:
+    """A directory of all this machine's programs but Python's, for a PATH of its own."""
+    tools = directory / "tools"
+    tools.mkdir()
+    for folder in (Path("/usr/bin"), Path("/bin")):
+        for program in folder.iterdir():
+            link = tools / program.name
+            if "python" not in program.name and not link.is_symlink():
+                link.symlink_to(program)
+    return tools
+
+
+def wait_for(ports: tuple[int, ...]) -> None:
     """Return when both ports answer."""
     until = time.monotonic() + 10
     for port in ports:
@@ -103,7 +127,7 @@ def running_sshd(directory: Path) -> Iterator[Sshd]:
     """The server, its files in ``directory``; a missing one fails the tests by name, never skips them."""
     assert SSHD.exists(), "openssh-server is not installed: apt-get install openssh-server"
     keys = {name: key(directory / name) for name in ("host", "other", "user", "nobody")}
-    ports = (free_port(), free_port())
+    ports = tuple(free_port() for _ in range(4))
     (directory / "authorized").write_text(keys["user"] + "\n")
     (directory / "sshd_config").write_text(server_config(directory, ports))
     (directory / "config").write_text(client_config(directory, ports, keys))

@@ -6,7 +6,8 @@ from typing import Any
 
 from draftproof.deploy.place import Place
 from draftproof.errors import CouldNotLook
-from draftproof.host.program import frames_of, program_argv, request
+from draftproof.host.calling import call
+from draftproof.host.program import Program, frames_of, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 
@@ -68,8 +69,8 @@ def look(
         "pid": pid,
         "settle_ms": int(settle_s * 1000),
     }
-    argv = program_argv(host.python, "examiner" if is_device_asked or pid else "reader")
-    result = host.run(argv, stdin=request(ask), timeout_s=timeout_s + settle_s)
+    program: Program = "examiner" if is_device_asked or pid else "reader"
+    result = call(host, program, stdin=request(ask), timeout_s=timeout_s + settle_s)
     frames = frames_of(result.stdout, nonce)
     if "seen" not in frames:
         raise host.failure(result)

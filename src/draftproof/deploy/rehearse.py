@@ -14,7 +14,8 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT, OldDigest
 from draftproof.deploy.refusals import refusal
 from draftproof.deploy.write import WriteOrder, conflict
-from draftproof.host.program import frames_of, program_argv, request
+from draftproof.host.calling import call
+from draftproof.host.program import frames_of, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 from draftproof.printable import MASKED, is_secret_key
@@ -68,8 +69,7 @@ def rehearse(host: Host, order: WriteOrder) -> Rehearsal:
         "patience_ms": int(order.patience_s * 1000),
         "keep_bytes": KEEP_BYTES,
     }
-    argv = program_argv(host.python, "helper")
-    result = host.run(argv, stdin=request(ask), timeout_s=order.patience_s + 30)
+    result = call(host, "helper", stdin=request(ask), timeout_s=order.patience_s + 30)
     frames = frames_of(result.stdout, nonce)
     shown = str(order.place)
     if "preimage" not in frames:

@@ -17,7 +17,8 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.receipt import ABSENT, FileState, OldDigest, Receipt
 from draftproof.deploy.refusals import Conflict, OutcomeUnknown, refusal
 from draftproof.errors import CouldNotLook, DraftproofError
-from draftproof.host.program import frame_of, frames_of, program_argv, request
+from draftproof.host.calling import call
+from draftproof.host.program import frame_of, frames_of, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 
@@ -134,12 +135,7 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         "patience_ms": int(order.patience_s * 1000),
         "keep_bytes": KEEP_BYTES,
     }
-    result = host.run(
-        program_argv(host.python, "helper"),
-        stdin=request(ask),
-        answer=talk.answer,
-        timeout_s=order.patience_s + 15,
-    )
+    result = call(host, "helper", stdin=request(ask), answer=talk.answer, timeout_s=order.patience_s + 15)
     talk.frames = frames_of(result.stdout, talk.nonce)
     error = _refused(talk)
     if error is not None:
@@ -258,7 +254,7 @@ def _notes(frames: Mapping[str, dict[str, Any]]) -> tuple[str, ...]:
     receipt = frames["receipt"]
     removed = [f"removed a killed write's leftover: {name}" for name in receipt["removed"]]
     kept = [f"left for you to look at, its bytes are nowhere else: {name}" for name in receipt["kept"]]
-    return (*removed, *kept)
+    return (*receipt["limits"], *removed, *kept)
 
 
 def _place_of(order: WriteOrder) -> dict[str, JsonValue]:

@@ -174,6 +174,7 @@ def put_in_place(
         directory_sync=directory_sync,
         removed=removed,
         kept=kept,
+        limits=[],
     )
 
 

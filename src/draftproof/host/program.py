@@ -12,13 +12,18 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-__all__ = ["Frame", "Program", "fields_of", "frame_of", "frames_of", "program_argv", "request"]
+__all__ = ["Frame", "Program", "fields_of", "frame_of", "frames_of", "program_argv", "request", "shell_argv"]
 
 Program = Literal["helper", "reader", "examiner"]
 _PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "looking", "beside", "helper"),
     "reader": ("ground", "seeing", "reader"),
     "examiner": ("ground", "seeing", "reader", "consumer", "examiner"),
+}
+_SHELL_PARTS: dict[Program, tuple[str, ...]] = {
+    "helper": ("ground", "helper"),
+    "reader": ("ground", "reader"),
+    "examiner": ("ground", "reader"),
 }
 # Each part becomes a module under its own name, so that the same imports work on a bare interpreter. The text
 # goes to any interpreter; our own gets the same text compiled, which saves it a third of its start-up time.
@@ -48,6 +53,14 @@ class Frame:
 def program_argv(python: str, program: Program) -> list[str]:
     """The command that runs ``program`` under ``python``, isolated and without site packages."""
     return [python, "-I", "-S", "-c", _source(program, is_ours=python == sys.executable)]
+
+
+def shell_argv(program: Program, limit_s: float) -> list[str]:
+    """The command that runs the shell form of ``program``, ended there after ``limit_s`` seconds."""
+    package = files("draftproof.host")
+    text = "".join((package / f"{part}.sh").read_text("utf-8") for part in _SHELL_PARTS[program])
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith("#")]
+    return ["timeout", str(int(limit_s) + 1), "sh", "-c", "\n".join(lines)]
 
 
 def request(document: Mapping[str, Any]) -> bytes:

@@ -1,0 +1,31 @@
+"""One program called on a host: by its Python, or where there is none by its shell."""
+
+from draftproof.host.program import Program, fields_of, program_argv, shell_argv
+from draftproof.host.protocol import Answer, CommandResult, Host
+
+__all__ = ["call"]
+
+_NOT_FOUND = 127
+_ANY_PYTHON = "python3"
+
+
+def call(
+    host: Host, program: Program, *, stdin: bytes, answer: Answer | None = None, timeout_s: float
+) -> CommandResult:
+    """What ``program`` said there; its shell form runs only where the host has no ``python3`` at all.
+
+    An interpreter that somebody named is never replaced: its absence is then the answer.
+
+    Raises:
+        HostUnreachable: the host cannot be called from here.
+    """
+    argv = program_argv(host.python, program)
+    result = host.run(argv, stdin=stdin, answer=answer, timeout_s=timeout_s)
+    if host.python != _ANY_PYTHON or result.exit_code != _NOT_FOUND or result.is_timed_out:
+        return result
+    fields = fields_of(stdin)
+    nonce, path = str(fields["nonce"]).encode(), str(fields["path"])
+    # Texts go through a shell's variables and back as JSON: what is no printable Unicode stays with Python.
+    if nonce in result.stdout or not path.isprintable():
+        return result
+    return host.run(shell_argv(program, timeout_s), stdin=stdin, answer=answer, timeout_s=timeout_s)

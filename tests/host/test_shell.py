@@ -1,0 +1,250 @@
+"""host/*.sh: the write without Python, on a real shell: the same frames, and old or new whatever is cut."""
+
+import base64
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from draftproof.host.program import frame_of, frames_of, request, shell_argv
+from draftproof.host.talk import talk
+
+OLD, NEW = b'{"taps": [1, 17]}\n', b'{"taps": [1, 16]}\n' * 40
+NONCE = "cd" * 8
+Frames = dict[str, dict[str, Any]]
+
+
+def digest(data: bytes) -> str:
+    """Sha256 in hex."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def put(
+    path: Path,
+    *,
+    body: bytes = NEW,
+    late_by_ms: int = -9000,
+    order: Callable[[bytes], bytes] = bytes,
+    meanwhile: Callable[[], object] | None = None,
+    **said: object,
+) -> Frames:
+    """One write by the shell program; ``order`` changes what is sent, ``meanwhile`` happens before it is."""
+    ask = {"nonce": NONCE, "path": str(path), "root": "/", "patience_ms": 5000, "keep_bytes": 99, **said}
+
+    def answer(line: bytes) -> bytes | None:
+        frame = frame_of(line, NONCE)
+        if frame is None or frame.kind != "preimage":
+            return None if frame is None else b""
+        if meanwhile is not None:
+            meanwhile()
+        head = {
+            "expected_old": frame.facts["old"]["sha256"] if frame.facts["old"] else "absent",
+            "length": len(body),
+            "sha256": digest(body),
+            "deadline_ms": frame.facts["machine"]["monotonic_ms"] - late_by_ms,
+        }
+        return order(request(head) + body)
+
+    stdin = request({key: value for key, value in ask.items() if isinstance(value, (int, str))})
+    result = talk(shell_argv("helper", 10), stdin=stdin, answer=answer, timeout_s=20)
+    return frames_of(result.stdout, NONCE)
+
+
+def seen(path: Path, **said: int) -> dict[str, Any]:
+    """One reading by the shell program."""
+    ask = {"nonce": NONCE, "path": str(path), "keep_bytes": 99, "is_device_asked": 0, "pid": 0, **said}
+    stdin = request({"settle_ms": 0, **ask})
+    result = talk(shell_argv("examiner", 10), stdin=stdin, answer=None, timeout_s=20)
+    return frames_of(result.stdout, NONCE)["seen"]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """A file with old content under a name that a shell would mangle."""
+    path = tmp_path / "a 'b' $HOME \\n é*" / '-config "x".json'
+    path.parent.mkdir()
+    path.write_bytes(OLD)
+    path.chmod(0o640)
+    return path
+
+
+def test_replaces_and_keeps_mode_and_attributes(target: Path) -> None:
+    """New bytes, old mode and extended attributes, the pre-image in the first frame, nothing left over."""
+    os.setxattr(target, "user.note", b"kept")
+    frames = put(target)
+    assert target.read_bytes() == NEW
+    assert (target.stat().st_mode & 0o7777, os.getxattr(target, "user.note")) == (0o640, b"kept")
+    assert base64.b64decode(frames["preimage"]["data"]) == OLD
+    assert frames["receipt"]["directory_sync"] == "ok"
+    assert frames["receipt"]["identity"]["ino"] == target.stat().st_ino
+    assert any("python3 is not there" in limit for limit in frames["receipt"]["limits"])
+    assert list(target.parent.iterdir()) == [target]
+
+
+def test_creates_with_the_users_mask(target: Path) -> None:
+    """A free name is taken, never overwritten."""
+    path = target.with_name("new.json")
+    assert put(path)["preimage"]["old"] is None
+    assert path.read_bytes() == NEW
+    mask = os.umask(0)
+    os.umask(mask)
+    assert path.stat().st_mode & 0o7777 == 0o666 & ~mask
+
+
+def test_an_order_cut_anywhere_changes_nothing(target: Path) -> None:
+    """Every part of the order that ends early leaves the old file and no leftover."""
+    whole = len(request({"expected_old": digest(OLD), "length": len(NEW), "sha256": digest(NEW)})) + len(NEW)
+    places = [*range(0, whole, 61), whole]
+    for at in places:
+        frames = put(target, order=lambda data, at=at: data[:at])  # type: ignore[misc]
+        assert "receipt" not in frames
+        assert target.read_bytes() == OLD
+        assert list(target.parent.iterdir()) == [target]
+    assert len(places) > 12
+
+
+def spoiled(data: bytes) -> bytes:
+    """One byte of the body changed."""
+    return data[:-1] + b"!"
+
+
+def longer(data: bytes) -> bytes:
+    """One byte more than announced."""
+    return data + b"!"
+
+
+@pytest.mark.parametrize(("order", "code"), [(spoiled, "staged-differs"), (longer, "request-long")])
+def test_a_body_that_is_not_the_order_changes_nothing(
+    target: Path, order: Callable[[bytes], bytes], code: str
+) -> None:
+    """Length and digest are both held."""
+    assert put(target, order=order)["refused"]["code"] == code
+    assert list(target.parent.iterdir()) == [target]
+    assert target.read_bytes() == OLD
+
+
+def test_a_late_order_is_refused(target: Path) -> None:
+    """A commit after the deadline does not happen."""
+    assert put(target, late_by_ms=1)["refused"]["code"] == "late"
+    assert target.read_bytes() == OLD
+
+
+def test_a_foreign_write_in_between_is_a_conflict(target: Path) -> None:
+    """In place with the same size and a forged mtime, or renamed over: both are noticed."""
+
+    def in_place() -> None:
+        before = target.stat()
+        target.write_bytes(OLD.swapcase())
+        os.utime(target, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+    def renamed_over() -> None:
+        other = target.with_name("other")
+        other.write_bytes(target.read_bytes())
+        other.replace(target)
+
+    for meanwhile in (in_place, renamed_over):
+        assert put(target, meanwhile=meanwhile)["refused"]["code"] == "conflict"
+    assert target.read_bytes() == OLD.swapcase()
+
+
+def test_a_name_that_appears_meanwhile_is_a_conflict(target: Path) -> None:
+    """Creation never overwrites."""
+    path = target.with_name("new.json")
+    frames = put(path, meanwhile=lambda: path.write_bytes(b"theirs"))
+    assert frames["refused"]["code"] == "conflict"
+    assert path.read_bytes() == b"theirs"
+
+
+def test_a_killed_writers_leftover_is_removed(target: Path) -> None:
+    """Under the lock only; another suffix stays and is named."""
+    left = target.with_name(f".{target.name}.draftproof-0-0-0.part")
+    swap = target.with_name(f".{target.name}.draftproof-0-0-0.swap")
+    left.write_bytes(b"half")
+    swap.write_bytes(b"whose?")
+    receipt = put(target)["receipt"]
+    assert (receipt["removed"], receipt["kept"]) == ([left.name], [swap.name])
+    assert (left.exists(), swap.exists()) == (False, True)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "symlink",
+        "not-regular",
+        "many-names",
+        "read-only",
+        "parent-foreign-writable",
+        "parent-missing",
+        "hub-cache",
+        "escapes-root",
+        "name-too-long",
+    ],
+)
+def test_refuses_as_the_python_program_does(target: Path, code: str) -> None:
+    """The same places, by the same codes; nothing is changed."""
+    path, root = target.with_name("x.json"), "/"
+    hub = target.parent / "models--a--b" / "blobs"
+    if code == "symlink":
+        path.symlink_to(target.name)
+    elif code == "not-regular":
+        path.mkdir()
+    elif code == "many-names":
+        path.hardlink_to(target)
+    elif code == "read-only":
+        path.write_bytes(OLD)
+        path.chmod(0o444)
+    elif code == "parent-foreign-writable":
+        target.parent.chmod(0o777)
+    elif code == "parent-missing":
+        path = target.parent / "no" / "x.json"
+    elif code == "hub-cache":
+        hub.mkdir(parents=True)
+        path = hub / "x"
+    elif code == "escapes-root":
+        root = str(target.parent / "elsewhere")
+    else:
+        path = target.with_name("x" * 151)
+    assert put(path, root=root)["refused"]["code"] == code
+    assert target.read_bytes() == OLD
+
+
+def test_a_link_above_the_target_is_refused(target: Path) -> None:
+    """The directory must be reached without one."""
+    link = target.parent.with_name("link")
+    link.symlink_to(target.parent.name)
+    assert put(link / target.name)["refused"]["code"] == "symlink"
+
+
+def test_reads_what_is_there(target: Path) -> None:
+    """Digest, bytes, identity and mount; past the cache where asked; a process is not looked into."""
+    found = seen(target, is_device_asked=1, pid=1)
+    assert found["seen"]["sha256"] == digest(OLD)
+    assert base64.b64decode(found["seen"]["data"]) == OLD
+    status = target.stat()
+    assert found["seen"]["identity"]["ctime_ns"] == status.st_ctime_ns
+    assert found["seen"]["identity"]["mode"] == 0o640
+    assert found["seen"]["real_path"] == str(target)
+    assert found["device"].get("sha256", digest(OLD)) == digest(OLD)
+    assert "reason" in found["consumer"]
+    target.unlink()
+    assert seen(target)["seen"]["kind"] == "absent"
+    assert seen(target.parent)["seen"]["kind"] == "other"
+    link = target.with_name("link")
+    link.symlink_to("nowhere")
+    assert seen(link)["seen"]["is_dangling"]
+    assert seen(target.with_name("config") / "x")["seen"]["kind"] == "absent"
+
+
+def test_waits_for_a_writer_of_ours(target: Path) -> None:
+    """The reader settles once the lock is free; a held lock is told, not waited for without end."""
+    assert seen(target, settle_ms=3000)["is_quiet"]
+    start = time.monotonic()
+    told = put(
+        target, meanwhile=lambda: pytest.fail("quiet") if seen(target, settle_ms=100)["is_quiet"] else 0
+    )
+    assert "receipt" in told
+    assert time.monotonic() - start < 15
