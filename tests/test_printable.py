@@ -40,14 +40,20 @@ def test_newlines_stay_only_where_asked() -> None:
     assert "\n" not in printable("a\nb")
 
 
-@pytest.mark.parametrize("key", ["hf_token", "HF-TOKEN", "api_key", "password", "client_secret"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        *("hf_token", "HF-TOKEN", "api_key", "password", "client_secret", "apiKey", "secret_key"),
+        *("privateKey", "aws_secret_access_key", "Authorization", "credentials", "auth_tokens", "passphrase"),
+    ],
+)
 def test_credentials_are_recognised_by_name(key: str) -> None:
     """A key that names a credential is masked."""
     assert is_secret_key(key)
 
 
 @pytest.mark.parametrize(
-    "key", ["mask_token_id", "mask_token", "eos_token", "num_draft_tokens", "bos_token_id"]
+    "key", ["mask_token_id", "mask_token", "eos_token", "num_draft_tokens", "bos_token_id", "padToken", "key"]
 )
 def test_token_ids_are_no_secrets(key: str) -> None:
     """The vocabulary's special tokens are what we are here to show."""

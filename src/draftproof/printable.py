@@ -4,13 +4,22 @@ Every character that is invisible, reorders text or drives a terminal is written
 Source: Unicode bidirectional and zero-width controls; ECMA-48 C0 and C1 controls.
 """
 
+import re
 import unicodedata
 
 __all__ = ["MASKED", "is_secret_key", "printable"]
 
 MASKED = "(secret, not shown)"
 _HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_SECRET_ENDINGS = ("token", "password", "passwd", "secret", "api_key", "apikey", "access_key", "private_key")
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+_SECRET_ENDINGS = (
+    *("token", "authtokens", "accesstokens", "apitokens", "password", "passwd", "passphrase"),
+    *("secret", "secrets", "credential", "credentials", "authorization"),
+    *("apikey", "apikeys", "accesskey", "secretkey", "privatekey", "signingkey", "encryptionkey"),
+)
+_SPECIAL_TOKENS = tuple(
+    f"{name}token" for name in ("mask", "eos", "bos", "pad", "unk", "sep", "cls", "image", "video", "audio")
+)
 
 
 def printable(text: str, *, keep_newlines: bool = False) -> str:
@@ -20,21 +29,8 @@ def printable(text: str, *, keep_newlines: bool = False) -> str:
 
 def is_secret_key(key: str) -> bool:
     """Whether a key by its name holds a credential (``hf_token``, ``api_key``), not a token id or count."""
-    lowered = key.lower().replace("-", "_")
-    return lowered.endswith(_SECRET_ENDINGS) and not lowered.endswith(
-        (
-            "mask_token",
-            "eos_token",
-            "bos_token",
-            "pad_token",
-            "unk_token",
-            "sep_token",
-            "cls_token",
-            "image_token",
-            "video_token",
-            "audio_token",
-        )
-    )
+    folded = _SEPARATORS.sub("", key.lower())  # api_key, API-KEY and apiKey are one name
+    return folded.endswith(_SECRET_ENDINGS) and not folded.endswith(_SPECIAL_TOKENS)
 
 
 def _shown(character: str, *, keep_newlines: bool) -> str:

@@ -85,3 +85,15 @@ def test_calls_that_are_wrong_and_files_that_are_not_there(tmp_path: Path) -> No
     assert document(3, tmp_path / "none", "--to", "native")["error"]["id"] == "could-not-look"
     target = CONFIGS / "qwen3.5-35b-a3b-target-text-partial.json"
     assert document(1, target, "--to", "speculators")["error"]["id"] == "refused"
+
+
+def test_a_credential_that_is_lost_is_not_shown(tmp_path: Path) -> None:
+    """The loss is named, its value is not: neither as text nor for programs, at any depth."""
+    config = json.loads(DRAFTER.read_text(encoding="utf-8"))
+    config |= {"hf_token": "hf_do_not_show", "login": {"apiKey": ["hf_do_not_show"]}}
+    path = tmp_path / "config.json"
+    path.write_text(json.dumps(config, indent=2), encoding="utf-8")
+    text = run(path, "--to", "speculators")
+    told = document(1, path, "--to", "speculators")
+    assert "do_not_show" not in text.stdout + text.stderr + json.dumps(told)
+    assert [loss["pointer"] for loss in told["losses"]] == ["/hf_token", "/login"]

@@ -14,6 +14,7 @@ from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.fact import Fact, Shape
 from draftproof.config.facts import as_facts
 from draftproof.config.json_pointer import resolve
+from draftproof.config.json_shown import mask_secrets
 from draftproof.config.parse import Parsed, parse_config
 from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw
@@ -57,6 +58,8 @@ class Loss:
     """Where the original says it; the fact's name where the original only implies it."""
 
     value: JsonValue
+    """A credential is not shown."""
+
     why: str
 
 
@@ -164,7 +167,13 @@ def _why(before: Fact, after: Fact, to: str) -> str:
 
 def _loss(fact: Fact, why: str) -> Loss:
     pointer = fact.source.pointer if isinstance(fact.source, Written) else fact.name
-    return Loss(pointer, fact.value, why)
+    return _masked_loss(pointer, fact.value, why)
+
+
+def _masked_loss(place: str, value: JsonValue, why: str) -> Loss:
+    """``place`` is a pointer, or the name of a fact: either may run through a secret's name."""
+    pointer = place if place.startswith("/") else f"/{place.replace('.', '/')}"
+    return Loss(place, mask_secrets(value, pointer), why)
 
 
 def _name(fact: Fact) -> str:
@@ -191,4 +200,4 @@ def _untold(parsed: Parsed, raw: RawConfig) -> list[Loss]:
     for problem in parsed.problems:
         if problem.pointer and problem.kind is not ProblemKind.ODD:
             why[problem.pointer] = f"expected {problem.expected}: only what is expected goes over"
-    return [Loss(pointer, resolve(raw.value, pointer), reason) for pointer, reason in why.items()]
+    return [_masked_loss(pointer, resolve(raw.value, pointer), reason) for pointer, reason in why.items()]
