@@ -253,3 +253,30 @@ def test_foreign_text_cannot_drive_the_terminal(capsys: Capture, tmp_path: Path)
     (tmp_path / "config.json").write_text(json.dumps(value), "utf-8")
     main(["check", str(tmp_path), "--intent", str(CLEAN)])
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_prose_is_wrapped_and_paths_are_not(tmp_path: Path, capsys: Capture) -> None:
+    """Lines of prose end at 100 columns; the line that says where is whole, for eyes and for grep."""
+    home = tmp_path / ("a" * 120)
+    home.mkdir()
+    document = json.loads((CONFIGS / "zlab-qwen3.6-27b-dflash.json").read_text("utf-8"))
+    document["dflash_config"]["mask_token_id"] = 248064
+    (home / "config.json").write_text(json.dumps(document) + "\n", "utf-8")
+    assert main(["check", str(home)]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    where = [line for line in lines if line.startswith("  where  ")]
+    assert where == [f"  where  {home}/config.json#/dflash_config/mask_token_id line 1"]
+    assert all(len(line) <= 100 or str(home) in line for line in lines)
+
+
+def test_equal_neighbours_of_a_list_are_counted(tmp_path: Path, capsys: Capture) -> None:
+    """Layer types are short to read, and their number is kept."""
+    document = json.loads((CONFIGS / "zlab-qwen3.6-27b-dflash.json").read_text("utf-8"))
+    intent = tmp_path / "intent.json"
+    intent.write_text(json.dumps(document), "utf-8")
+    document["layer_types"] = ["full_attention"] * 5
+    (tmp_path / "config.json").write_text(json.dumps(document), "utf-8")
+    assert main(["check", str(tmp_path), "--intent", str(intent)]) == 1
+    assert (
+        '4 x "sliding_attention", "full_attention"], found [5 x "full_attention"]' in capsys.readouterr().out
+    )

@@ -49,3 +49,12 @@ def test_one_number_explains_the_length_of_the_list() -> None:
     cause = _finding("shape-conflict", "num_hidden_layers", "/num_hidden_layers")
     echo = _finding("layer-types-length", "layer_types", "/c")
     assert without_echoes([echo, cause]) == [cause]
+
+
+def test_a_note_about_a_value_that_was_never_meant_is_an_echo() -> None:
+    """The drift is told; what the wrong value would do in an engine is not; a warning about it stays."""
+    drift = _finding("intent-drift", "a", "/a")
+    note = _finding("taps-last-layer", "a", "/a")
+    warning = _finding("mask-not-published", "a", "/a")
+    assert without_echoes([drift, note, warning]) == [drift, warning]
+    assert without_echoes([note, warning]) == [note, warning]

@@ -1,6 +1,10 @@
 """``draftproof check``: is this drafter what was meant, and if not, what is wrong with it."""
 
+from itertools import groupby
+from json import dumps
 from pathlib import Path
+from shutil import get_terminal_size
+from textwrap import wrap
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,12 +20,19 @@ if TYPE_CHECKING:
 __all__ = ["check"]
 
 _SCHEMA = "draftproof.check/1"
+_EFFECT = "; published effect: "
+_WIDTH = 100
+_MOST = 64
+_RUN = 2
 _AS_DRAFT_MODEL = "an ordinary language model beside --target drafts with its own forward pass"
 
 
 def check(
     subject: Annotated[
-        str, typer.Argument(metavar="DIR", help="A drafter (or target) directory, or its config file.")
+        str,
+        typer.Argument(
+            metavar="DIR", help="A drafter (or target) directory, or its config file, here or host:/path."
+        ),
     ],
     *,
     target: Annotated[str | None, typer.Option(metavar="DIR", help="The target it is to draft for.")] = None,
@@ -37,16 +48,21 @@ def check(
     ledger: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The ledger to ask what was meant to be here.")
     ] = None,
+    pid: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="A process there that is to see the same file.")
+    ] = None,
+    ssh_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Say what is wrong with a drafter directory, at the lowest layer that shows it."""
-    from draftproof.cli.ledger_option import ledger_at
-    from draftproof.deploy.consult import consulted
+    from draftproof.cli.elsewhere import fetched, with_consumer, with_ledger
     from draftproof.findings.check import check as run_check
     from draftproof.findings.engines import parse_engine
     from draftproof.findings.evidence import read_evidence
 
-    evidence = read_evidence(
+    named = read_evidence(
         subject,
         target=target,
         intent=intent,
@@ -54,9 +70,9 @@ def check(
         engine=parse_engine(engine) if engine else None,
         with_digests=digests,
     )
-    report = consulted(
-        run_check(evidence), Path(subject), ledger_at(ledger), is_ledger_named=ledger is not None
-    )
+    evidence = fetched(named, ssh_config)
+    report = with_ledger(run_check(evidence), evidence, ledger, ssh_config)
+    report = with_consumer(report, evidence, pid, ssh_config)
     hashed = _digests(evidence.subject) if digests else []
     if as_json:
         document = _document(evidence, report)
@@ -138,10 +154,38 @@ def _print(evidence: "Evidence", report: "Report", hashed: "list[dict[str, JsonV
 
 
 def _print_finding(finding: "Finding") -> None:
+    """Which and where on lines of their own, unbroken, for eyes and for grep; the prose wrapped."""
     line(f"{finding.severity.value} {finding.id}", style=finding.severity.value)
-    line(f"  {finding.subject}: expected {shown(finding.expected)}, found {shown(finding.found)}")
-    for name, text in (("where", finding.where), ("means", finding.means), ("next", finding.next)):
-        line(f"  {name:<6} {text}")
+    said = f"{finding.subject}: expected {_short(finding.expected)}, found {_short(finding.found)}"
+    _wrapped(said, "  ", "         ")
+    line(f"  where  {finding.where}")
+    means, _, effect = finding.means.partition(_EFFECT)
+    for name, text in (("means", means), ("effect", effect), ("next", finding.next)):
+        if text:
+            _wrapped(text, f"  {name:<6} ", "         ")
+
+
+def _wrapped(text: str, first: str, rest: str, *, style: str | None = None) -> None:
+    """Text in lines as wide as the terminal, never breaking a path or a key."""
+    for part in wrap(
+        text,
+        width=min(get_terminal_size((_WIDTH, 24)).columns, _WIDTH),
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=False,
+        break_on_hyphens=False,
+    ):
+        line(part, style=style)
+
+
+def _short(value: "JsonValue") -> str:
+    """A value in a line; equal neighbours of a list counted, a long list cut and its length told."""
+    if not isinstance(value, list):
+        return shown(value)
+    items = [dumps(item, ensure_ascii=False) for item in value[:_MOST]]
+    runs = [(item, len(list(run))) for item, run in groupby(items)]
+    said = ", ".join(f"{n} x {item}" if n > _RUN else ", ".join([item] * n) for item, n in runs)
+    return f"[{said}{f', ... {len(value)} entries' if len(value) > _MOST else ''}]"
 
 
 def _print_not_looked(report: "Report") -> None:
@@ -150,7 +194,7 @@ def _print_not_looked(report: "Report") -> None:
     for entry in report.not_looked:
         by_reason.setdefault(entry.reason, []).append(entry.check)
     for reason, checks in by_reason.items():
-        line(f"not looked at: {', '.join(checks)} ({reason})", style="dim")
+        _wrapped(f"not looked at: {', '.join(checks)} ({reason})", "", "  ", style="dim")
 
 
 def _print_summary(evidence: "Evidence", report: "Report") -> None:

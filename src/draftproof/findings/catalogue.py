@@ -65,7 +65,7 @@ def found(
     if chosen not in (kind.severity, *kind.also):
         raise ValueError(f"{kind_id} is not catalogued as {chosen}")
     means = "; ".join(
-        part for part in (detail, kind.means, kind.effect.sentence() if kind.effect else "") if part
+        part for part in (kind.means, detail, kind.effect.sentence() if kind.effect else "") if part
     )
     return Finding(
         id=kind_id,

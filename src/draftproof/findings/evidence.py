@@ -45,6 +45,8 @@ class Model:
 
     weights: Checkpoint | NoWeights
     tokenizer: Tokenizer | NoTokenizer
+    far: str | None = None
+    """Of a model on another machine: why its files beside the config are not at hand."""
 
     @property
     def drafter(self) -> DrafterConfig | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from draftproof.findings.finding import Finding
+from draftproof.findings.finding import Finding, Severity
 
 __all__ = ["without_echoes"]
 
@@ -60,6 +60,9 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     mistyped = [f for f in told if f.id == "field-mistyped"]
     echoes = {id(f) for f in told if any(_is_hole_of(f, cause) for cause in mistyped)}
     echoes.update(id(f) for f in _pairs(told))
+    drifted = {(_file(f), f.pointer) for f in told if f.id == "intent-drift"}
+    # A value that was never meant: what it would do in an engine is not the question.
+    echoes.update(id(f) for f in told if f.severity is Severity.NOTE and (_file(f), f.pointer) in drifted)
     return [f for f in told if id(f) not in echoes]
 
 

@@ -1,7 +1,8 @@
-"""Kinds about a file held against what the ledger says was written, or announced, for its place."""
+"""Kinds about a file held against what was meant for its place, and against what a process sees there."""
 
 from draftproof.findings.finding import Severity
 from draftproof.findings.kind import Kind, error
+from draftproof.names import Layer
 
 __all__ = ["KINDS"]
 
@@ -12,5 +13,20 @@ KINDS: tuple[Kind, ...] = (
         "whatever reads it reads something else than was meant; the readers are innocent",
         "draftproof write SRC DEST, and look at the exit status of whatever wrote it before",
         also=(Severity.WARNING, Severity.NOTE),
+    ),
+    error(
+        "consumer-sees-other-file",
+        "the serving process finds another file under this path than we do",
+        "what was written here is not what the process reads",
+        "compare the mounts: findmnt -N PID; remount, or restart the container",
+        also=(Severity.NOTE,),
+    ),
+    error(
+        "consumer-older-than-file",
+        "the serving process started before the file became what it is",
+        "it cannot have read this file at its start; it runs with what was there before",
+        "restart the process, and make sure that the old one is gone: ps -o pid,lstart,cmd -p PID",
+        layer=Layer.EFFECTIVE,
+        also=(Severity.WARNING,),
     ),
 )

@@ -117,7 +117,7 @@ def _how(difference: Difference) -> str:
         Kind.TYPE: f"{difference.a_type} intended, {difference.b_type} on disk: another JSON type",
         Kind.LENGTH: "another number of entries",
         Kind.REORDERED: "the same entries in another order",
-        Kind.VALUE: "another value",
+        Kind.VALUE: "another value of the same type",
     }
     told = words[difference.kind]
     if difference.indexes and difference.kind is not Kind.REORDERED:

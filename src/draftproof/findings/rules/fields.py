@@ -2,12 +2,13 @@
 
 import difflib
 import re
+from collections.abc import Iterator
 
 from draftproof.config.drafter import Method
-from draftproof.config.json_pointer import split_pointer
+from draftproof.config.json_pointer import pointer_of, split_pointer
 from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.problem import Problem, ProblemKind
-from draftproof.config.raw import RawConfig
+from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence
 from draftproof.findings.fields import layer_base, says
@@ -129,16 +130,26 @@ def _ask_unread(evidence: Evidence) -> Answers:
 def _ask_unexpanded(evidence: Evidence) -> Answers:
     """Strings that still hold a shell's ``${NAME}``."""
     raw = evidence.raw
-    for pointer in raw.positions:
-        value = raw.at(pointer) if not isinstance(raw.at(pointer), dict | list) else None
-        if isinstance(value, str) and _VARIABLE.search(value):
+    for keys, value in _texts(raw.value, ()):
+        if _VARIABLE.search(value):
             yield found(
                 "value-unexpanded",
-                split_pointer(pointer)[-1],
+                keys[-1],
                 expected="the value itself",
                 found=value,
-                at=at_pointer(raw, pointer),
+                at=at_pointer(raw, pointer_of(keys)),
             )
+
+
+def _texts(value: JsonValue, keys: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every string of the file, with the keys that lead to it."""
+    if isinstance(value, str):
+        yield keys, value
+    elif isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in items:
+            if isinstance(inner, str | dict | list):
+                yield from _texts(inner, (*keys, str(key)))
 
 
 def _ask_identity(evidence: Evidence) -> Answers:

@@ -85,6 +85,8 @@ def _bad_tokenizer(reason: str, path: Path) -> Finding:
 def _ask_executables(evidence: Evidence) -> Answers:
     """Nothing of this is opened; what a trusting loader would run is named."""
     directory = evidence.subject.directory
+    if evidence.subject.far is not None:
+        raise Lacking(evidence.subject.far)
     if directory is None:
         raise NotApplicable
     try:

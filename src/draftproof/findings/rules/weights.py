@@ -75,7 +75,7 @@ def _ask_hub(evidence: Evidence) -> Answers:
             for reason in report.not_proven:
                 yield NotLooked("content against the name it was published under", reason)
     if evidence.subject.directory is None:
-        raise Lacking(f"{evidence.subject.given} is a file, not a directory")
+        raise Lacking(evidence.subject.far or f"{evidence.subject.given} is a file, not a directory")
 
 
 def _ask_ownership(evidence: Evidence) -> Answers:

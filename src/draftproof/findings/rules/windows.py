@@ -25,6 +25,9 @@ from draftproof.findings.rule import Answers, Rule
 __all__ = ["RULES"]
 
 _KINDS = ("full_attention", "sliding_attention")
+_MOST = 16
+"""Entries told one by one; a longer list of them is one fault."""
+
 _USE, _SIZE = "/dflash_config/use_swa", "/dflash_config/swa_window_size"
 _SLIDING = "sliding_attention"
 _GATED_TYPES = (None, "qwen3", "qwen2")
@@ -45,15 +48,16 @@ def _ask_layer_types(evidence: Evidence) -> Answers:
             found=f"{len(types)} entries",
             at=at_pointer(raw, pointer),
         )
-    for index, kind in enumerate(types):
-        if kind not in _KINDS:
-            yield found(
-                "layer-type-unknown",
-                f"layer_types of layer {index}",
-                expected=" or ".join(_KINDS),
-                found=kind,
-                at=at_pointer(raw, f"{pointer}/{index}"),
-            )
+    unknown = [index for index, kind in enumerate(types) if kind not in _KINDS]
+    for index in unknown[:_MOST]:
+        yield found(
+            "layer-type-unknown",
+            f"layer_types of layer {index}",
+            expected=" or ".join(_KINDS),
+            found=types[index],
+            at=at_pointer(raw, f"{pointer}/{index}"),
+            detail=f"{len(unknown)} entries in all" if len(unknown) > _MOST else "",
+        )
 
 
 def _ask_window(evidence: Evidence) -> Answers:
