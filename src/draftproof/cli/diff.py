@@ -1,6 +1,5 @@
 """``draftproof diff A B``: what differs between two configs, by type and value."""
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,6 +9,8 @@ from draftproof.cli.render import emit_error, emit_json
 from draftproof.errors import CouldNotLook
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from draftproof.config.raw import RawConfig
 
 __all__ = ["diff"]
@@ -20,16 +21,27 @@ def diff(
         Path,
         # readable=False: no permission to read is "could not look", as read_raw says; no usage error.
         typer.Argument(
-            metavar="A", help="A JSON file, or a directory that holds config.json.", readable=False
+            metavar="A",
+            help="A JSON file, or a directory that holds config.json, here or host:/path.",
+            readable=False,
         ),
     ],
     b: Annotated[Path, typer.Argument(metavar="B", help="The other one.", readable=False)],
-    as_json: bool = typer.Option(False, "--json", help="Print one JSON object."),
+    *,
+    pid: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="A process there: read B as it finds it.")
+    ] = None,
+    ssh_config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Show what differs between two configs by type and value; formatting alone is no difference."""
     from draftproof.cli.diff_view import Comparison
+    from draftproof.cli.elsewhere import read_anywhere
 
-    files = _read_both(a, b, as_json=as_json)
+    reads = (lambda: read_anywhere(a, ssh_config), lambda: read_anywhere(b, ssh_config, pid))
+    files = _read_both(reads, as_json=as_json)
     if isinstance(files, int):
         return files
     comparison = Comparison.of(*files)
@@ -40,16 +52,17 @@ def diff(
     return 1 if comparison.differences else 0
 
 
-def _read_both(a: Path, b: Path, *, as_json: bool) -> "tuple[RawConfig, RawConfig] | int":
+def _read_both(
+    reads: "tuple[Callable[[], RawConfig], ...]", *, as_json: bool
+) -> "tuple[RawConfig, RawConfig] | int":
     """Both files, or the exit status after every error was told: refused (1) beats missing (3)."""
     from draftproof.cli.diff_view import print_refusal
-    from draftproof.config.raw import RawConfig, RefusedConfig, read_raw
+    from draftproof.config.raw import RawConfig, RefusedConfig
 
     read: list[RawConfig | CouldNotLook | RefusedConfig] = []
-    for path in (a, b):
+    for read_one in reads:
         try:
-            # os.path: unlike Path.is_dir it answers False where it may not look, and read_raw says why.
-            read.append(read_raw(path / "config.json" if os.path.isdir(path) else path))  # noqa: PTH112
+            read.append(read_one())
         except (CouldNotLook, RefusedConfig) as untold:
             read.append(untold)
     first, second = read

@@ -22,7 +22,7 @@ from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file
 from draftproof.names import Layer
 
-__all__ = ["consult", "consult_below", "consulted", "consulted_on_host", "judge"]
+__all__ = ["consult", "consult_below", "consulted", "consulted_on_host", "judge", "with_answers"]
 
 _CHECK = "what the ledger says was meant to be here"
 _SEVERITY = dict.fromkeys(Cause, Severity.ERROR) | {
@@ -70,8 +70,8 @@ def consulted(report: Report, subject: Path, ledger: Ledger, *, is_ledger_named:
         is_path = "\0" not in str(subject)  # told by the check itself
         files = (_at(subject, intents) or _below(subject, intents)) if is_path else {}
     except DraftproofError as error:
-        return _with(report, [_lack(error, _CHECK, is_required=is_ledger_named)])
-    return _with(report, _answers("", files, intents, ledger, sight_of, is_required=is_ledger_named))
+        return with_answers(report, [_lack(error, _CHECK, is_required=is_ledger_named)])
+    return with_answers(report, _answers("", files, intents, ledger, sight_of, is_required=is_ledger_named))
 
 
 def consulted_on_host(
@@ -81,14 +81,16 @@ def consulted_on_host(
     try:
         intents = _intents(ledger, is_required=is_ledger_named)
     except DraftproofError as error:
-        return _with(report, [_lack(error, _CHECK, is_required=is_ledger_named)])
+        return with_answers(report, [_lack(error, _CHECK, is_required=is_ledger_named)])
     root = subject.path.rstrip("/")
     files = {
         place.path: {place}
         for place in _places(intents)
         if place.host == subject.host and (place.path == root or place.path.startswith(f"{root}/"))
     }
-    return _with(report, _answers(subject.host, files, intents, ledger, look, is_required=is_ledger_named))
+    return with_answers(
+        report, _answers(subject.host, files, intents, ledger, look, is_required=is_ledger_named)
+    )
 
 
 def judge(history: History, sight: Sight, ledger: Ledger) -> Finding | None:
@@ -177,11 +179,11 @@ def _lack(error: DraftproofError, check: str, *, is_required: bool) -> NotLooked
     return NotLooked(check, found, is_required=is_required)
 
 
-def _with(report: Report, answers: list[Answer]) -> Report:
+def with_answers(report: Report, answers: list[Answer]) -> Report:
+    """The report with further answers, each finding before the others of its layer."""
     findings = [answer for answer in answers if isinstance(answer, Finding)]
     lacks = [answer for answer in answers if isinstance(answer, NotLooked)]
     layers = list(Layer)
-    # The report's order is kept; a finding of the ledger goes before the others of its layer.
     merged = sorted((*findings, *report.findings), key=lambda each: layers.index(each.layer))
     return Report(tuple(merged), (*report.not_looked, *lacks))
 

@@ -1,0 +1,107 @@
+"""The config through the eyes of a serving process: the same file, and one it can have read?"""
+
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+from draftproof.deploy.hosts import Seen, look
+from draftproof.deploy.place import Place
+from draftproof.errors import CouldNotLook
+from draftproof.findings.catalogue import found
+from draftproof.findings.finding import Finding, NotLooked, Severity
+from draftproof.findings.place import at_file
+from draftproof.host.protocol import Host
+
+__all__ = ["consumer_answers"]
+
+_CLOCK_NS = 20_000_000
+"""Two ticks: a start is known to a hundredth of a second, and by another clock than a change."""
+
+
+def consumer_answers(host: Host, place: Place, pid: int) -> list[Finding | NotLooked]:
+    """What is wrong with the file at ``place`` as process ``pid`` of that machine finds it.
+
+    Whatever cannot be told, a process that is gone or another user's included, is a required NotLooked.
+    """
+    check = f"the file as process {pid} sees it"
+    try:
+        seen = look(host, place, nonce=secrets.token_hex(16), pid=pid)
+    except CouldNotLook as error:
+        return [NotLooked(check, f"{error.id}: {error.subject}: {error.found}", is_required=True)]
+    consumer = seen.consumer
+    if consumer is None or "reason" in consumer:
+        reason = "this machine's program does not tell" if consumer is None else str(consumer["reason"])
+        return [NotLooked(check, reason, is_required=True)]
+    view: Mapping[str, Any] = consumer["view"]
+    if view["kind"] == "unreadable":
+        return [NotLooked(check, f"{consumer['path']}: {view['error']}", is_required=True)]
+    answers = [*_other_file(place, seen, consumer, view), *_older(place, consumer, view)]
+    answers.append(NotLooked(f"the weights as process {pid} sees them", "only the config is compared"))
+    return answers
+
+
+def _other_file(
+    place: Place, seen: Seen, consumer: Mapping[str, Any], view: Mapping[str, Any]
+) -> list[Finding | NotLooked]:
+    """A finding where the process finds other bytes, no file, or the same bytes in another file."""
+    here = seen.file["identity"] if seen.kind == "file" else None
+    there = view["identity"] if view["kind"] == "file" else None
+    if here is None and there is None:
+        return []
+    is_same_file = here is not None and there is not None and _inode(here) == _inode(there)
+    if is_same_file:
+        return []
+    is_same_content = here is not None and there is not None and view["sha256"] == seen.sha256
+    stale = "".join(
+        f"its mount at {point} is stale: the file was replaced beneath it; remount, or mount the directory; "
+        for point in consumer["stale_mounts"]
+    )
+    what = "the same bytes in another file" if is_same_content else "other bytes"
+    return [
+        found(
+            "consumer-sees-other-file",
+            place.path.rpartition("/")[2],
+            expected=_told(seen.kind, seen.sha256, here),
+            found=_told(view["kind"], view["sha256"] if there is not None else None, there),
+            at=at_file(str(place)),
+            detail=f"{stale}process {consumer['pid']} finds {what} at {consumer['path']}",
+            severity=Severity.NOTE if is_same_content else Severity.ERROR,
+        )
+    ]
+
+
+def _older(place: Place, consumer: Mapping[str, Any], view: Mapping[str, Any]) -> list[Finding]:
+    """A finding where the process began before the file it finds became what it is."""
+    if view["kind"] != "file":
+        return []
+    started, identity = consumer["started_ns"], view["identity"]
+    if started + _CLOCK_NS >= identity["ctime_ns"]:
+        return []
+    # ctime moves with the name and the mode too, and cannot be set back; mtime only with the content.
+    is_content = started + _CLOCK_NS < identity["mtime_ns"]
+    what = "its content" if is_content else "the file (its content, or only its name, mode or links)"
+    changed = identity["mtime_ns"] if is_content else identity["ctime_ns"]
+    return [
+        found(
+            "consumer-older-than-file",
+            place.path.rpartition("/")[2],
+            expected=f"a process started after {_time(changed)}",
+            found=f"process {consumer['pid']}, started {_time(started)}",
+            at=at_file(str(place)),
+            detail=f"{what} was changed {_time(changed)}",
+            severity=Severity.ERROR if is_content else Severity.WARNING,
+        )
+    ]
+
+
+def _inode(identity: Mapping[str, int]) -> tuple[int, int]:
+    return identity["dev"], identity["ino"]
+
+
+def _told(kind: str, digest: str | None, identity: Mapping[str, int] | None) -> str:
+    return f"sha256 {digest}, inode {identity['ino']}" if identity is not None else kind
+
+
+def _time(moment_ns: int) -> str:
+    return datetime.fromtimestamp(moment_ns / 1e9, UTC).isoformat(timespec="milliseconds")
