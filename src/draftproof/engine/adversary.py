@@ -30,6 +30,7 @@ class Adversary:
     """Whether lies stand beside the truth as well as after it."""
 
     captures: tuple[HiddenIndex, ...] = ()
+    with_normed: bool = False
     _chance: random.Random = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

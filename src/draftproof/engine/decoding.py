@@ -70,18 +70,24 @@ class Decoding:
             room=min(len(self._prompt) + self._stopping.max_new_tokens, self._limit)
         )
         captured: Mapping[HiddenIndex, Tensor] = {}
+        normed: Tensor | None = None
         if len(self._prompt) > 1:
             # The last prompt token is the first root: the first step reads it, and may draft behind it.
-            read = self._target.prefill(session, self._prompt[:-1], capture=self._proposer.captures)
-            captured = read.hidden
+            read = self._target.prefill(
+                session,
+                self._prompt[:-1],
+                capture=self._proposer.captures,
+                with_normed=self._proposer.with_normed,
+            )
+            captured, normed = read.hidden, read.normed
         self.seconds.prefill = perf_counter() - began
         while self._finish is None:
             began, spent = perf_counter(), self.seconds.decode
-            context = Context(self._tokens, self._left - 1, captured, self._sampling, self._chance)
+            context = Context(self._tokens, self._left - 1, captured, self._sampling, self._chance, normed)
             decided = decode_step(
                 self._target, session, self._proposer, context, history=self._history, seconds=self.seconds
             )
-            captured = decided.captured
+            captured, normed = decided.captured, decided.normed
             piece = self._take(decided)
             self.seconds.other += perf_counter() - began - (self.seconds.decode - spent)
             yield piece

@@ -44,6 +44,8 @@ class Context:
 
     sampling: Sampling
     chance: Chance
+    normed: Tensor | None = None
+    """[n, hidden], the same rows after the target's final norm; None unless asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,11 @@ class Proposer(Protocol):
         """The target's hidden states it reads."""
         ...
 
+    @property
+    def with_normed(self) -> bool:
+        """Whether it reads the last hidden state after the target's final norm."""
+        ...
+
     def propose(self, context: Context) -> Proposal:
         """A draft no deeper than ``context.max_depth``; the root alone where there is nothing to guess."""
         ...
@@ -82,6 +89,7 @@ class NoProposer:
     """No draft: every step is plain autoregressive decoding."""
 
     captures: tuple[HiddenIndex, ...] = ()
+    with_normed: bool = False
 
     def propose(self, context: Context) -> Proposal:
         """The root alone."""
@@ -103,6 +111,7 @@ class NgramProposer:
     """Tokens of the shortest one."""
 
     captures: tuple[HiddenIndex, ...] = ()
+    with_normed: bool = False
     _after: dict[tuple[int, ...], int] = field(default_factory=dict, repr=False)
     _num_indexed: int = 0
 

@@ -36,6 +36,9 @@ class Decided:
     captured: Mapping[HiddenIndex, Tensor]
     """[accepted nodes, hidden] for each hidden state the proposer asked for, root first."""
 
+    normed: Tensor | None
+    """[accepted nodes, hidden], the same rows after the final norm, if the proposer asked for them."""
+
 
 def decode_step(
     target: Decoder,
@@ -64,7 +67,9 @@ def decode_step(
     tree = proposal.tree
 
     at_proposed = perf_counter()
-    seen = target.verify(session, context.tokens[-1], tree, capture=proposer.captures)
+    seen = target.verify(
+        session, context.tokens[-1], tree, capture=proposer.captures, with_normed=proposer.with_normed
+    )
 
     at_verified = perf_counter()
     try:
@@ -76,10 +81,11 @@ def decode_step(
     at_accepted = perf_counter()
     session.commit(acceptance.nodes)
     captured = {index: rows[list(acceptance.nodes)] for index, rows in seen.hidden.items()}
+    normed = None if seen.normed is None else seen.normed[list(acceptance.nodes)]
 
     at_committed = perf_counter()
     seconds.draft += at_proposed - at_start
     seconds.verify += at_verified - at_proposed
     seconds.accept += at_accepted - at_verified
     seconds.commit += at_committed - at_accepted
-    return Decided(proposal, acceptance, captured)
+    return Decided(proposal, acceptance, captured, normed)
