@@ -223,6 +223,7 @@ _FIELDS = (
         "SGLang accepts silu only; an engine that takes the name at its word computes another function than "
         "every published drafter of this method was trained with",
         "write hidden_act as trained",
+        also=(Severity.NOTE,),
     ),
     warning(
         "model-type-odd",

@@ -74,6 +74,15 @@ def _ask_numbers(evidence: Evidence) -> Answers:
                 found=number.value,
                 at=at_source(raw, number, ""),
             )
+    tied = f"{layer_base(evidence.drafter)}/tie_word_embeddings"
+    if says(raw, tied) and not isinstance(value_at(raw, tied), bool | None):
+        yield found(
+            "field-mistyped",
+            "tie_word_embeddings",
+            expected="true or false",
+            found=value_at(raw, tied),
+            at=at_pointer(raw, tied),
+        )
     for pointer in ("/dtype", "/torch_dtype"):
         said = text_at(raw, pointer)
         if said is not None and said.removeprefix("torch.") not in _DTYPES and "float8" not in said:
@@ -88,22 +97,36 @@ def _ask_numbers(evidence: Evidence) -> Answers:
 
 def _ask_activation(evidence: Evidence) -> Answers:
     raw, drafter = evidence.raw, evidence.drafter
-    act = drafter.geometry.hidden_act
-    if drafter.method.value in _BLOCK and act.is_written and act.value not in (None, "silu", "swish"):
+    act, is_block = drafter.geometry.hidden_act, drafter.method.value in _BLOCK
+    if drafter.dialect in ("target", "mtp"):
+        raise NotApplicable
+    if act.is_written and act.value not in (None, "silu", "swish"):
         yield found(
             "activation-not-silu",
             "hidden_act",
             expected="silu",
             found=act.value,
             at=at_source(raw, act, f"{layer_base(drafter)}/hidden_act"),
+            severity=None if is_block else Severity.NOTE,
         )
 
 
 def _ask_class(evidence: Evidence) -> Answers:
     """The class that parses a native file goes by model_type, not by architectures."""
     raw, drafter = evidence.raw, evidence.drafter
-    if drafter.dialect != "native" or drafter.method.value not in _BLOCK:
+    if drafter.dialect in ("target", "mtp"):
         raise NotApplicable
+    if drafter.dialect != "native" or drafter.method.value not in _BLOCK:
+        pointer = f"{layer_base(drafter)}/model_type"
+        if not says(raw, pointer) and (not layer_base(drafter) or says(raw, layer_base(drafter))):
+            yield found(
+                "model-type-odd",
+                "model_type",
+                expected="the class the layers were written by (llama, qwen3)",
+                found="absent",
+                at=at_pointer(raw, pointer),
+            )
+        return
     said = text_at(raw, "/model_type")
     is_mistyped = said is None and says(raw, "/model_type") and value_at(raw, "/model_type") is not None
     if said not in _DRAFTER_TYPES and not is_mistyped:
@@ -199,7 +222,7 @@ def _all_causal(evidence: Evidence, drafter: DrafterConfig) -> Answers:
 
 RULES = (
     Rule("shapes written", ("field-absent",), _ask_shapes),
-    Rule("numbers a reader can use", ("field-invalid",), _ask_numbers),
+    Rule("values a reader can use", ("field-invalid", "field-mistyped"), _ask_numbers),
     Rule("activation of the drafter", ("activation-not-silu",), _ask_activation),
     Rule("class that parses the file", ("model-type-odd",), _ask_class),
     Rule("fields of DFlash 2", ("field-absent", "field-invalid", "field-mistyped"), _ask_own),
