@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftproof.engine.propose import Context, NgramProposer, NoProposer, proposer_named
+from draftproof.engine.propose import Context, NgramProposer, NoProposer
 from draftproof.errors import UsageError
 from draftproof.speculation.chance import SeededChance
 from draftproof.speculation.sampling import Sampling
@@ -81,11 +81,3 @@ def test_lengths_that_describe_no_suffix_are_refused(lengths: tuple[int, int, in
     """At least one token to draft, and a suffix of at least one."""
     with pytest.raises(UsageError):
         NgramProposer(*lengths)
-
-
-def test_methods_are_named_or_refused() -> None:
-    """A method without weights of its own is found by name; no other name is taken for it."""
-    assert isinstance(proposer_named("ar")(), NoProposer)
-    assert isinstance(proposer_named("ngram")(), NgramProposer)
-    with pytest.raises(UsageError):
-        proposer_named("mtp")

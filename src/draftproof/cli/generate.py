@@ -34,7 +34,16 @@ def generate(
         str | None, typer.Option(metavar="1,2,3", help="The same as token ids; needs no tokenizer.")
     ] = None,
     chat: Annotated[bool, typer.Option("--chat", help="The prompt is a user's message.")] = False,
-    method: Annotated[str, typer.Option(metavar="ar|ngram", help="How to draft.")] = "ar",
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="How to draft: ar (not at all), ngram, auto, ...")
+    ] = "ar",
+    drafter: Annotated[
+        str | None, typer.Option(metavar="DIR", help="The drafter, for the methods that need one.")
+    ] = None,
+    num_draft_tokens: Annotated[
+        int | None, typer.Option(metavar="K", help="Draft at most K deep; the drafter's own otherwise.")
+    ] = None,
+    budget: Annotated[int | None, typer.Option(metavar="N", help="Nodes of a drafted tree, at most.")] = None,
     max_new_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens at most.")] = 128,
     temperature: Annotated[
         float | None, typer.Option(metavar="T", help="0, the default, takes the largest.")
@@ -103,22 +112,36 @@ def generate(
         seed=seed,
     )
     stops = Stopping(max_new_tokens, frozenset(stop_id or ()), tuple(stop or ()), ignore_eos)
-    engine = Engine.load(target, device=device, dtype=dtype, method=method, with_text=prompt_ids is None)
+    engine = Engine.load(
+        target,
+        drafter,
+        device=device,
+        dtype=dtype,
+        method=method,
+        num_draft_tokens=num_draft_tokens,
+        budget=budget,
+        with_text=prompt_ids is None,
+    )
     ids = _parse_ids(prompt_ids) if prompt_ids is not None else _encoded(engine, prompt or "", chat=chat)
     if not ignore_eos:
         stops = replace(stops, token_ids=stops.token_ids | file_endings | _chat_ending(engine, chat=chat))
     with ExitStack() as stack:
-        head = {"target": target, "method": method, "prompt_ids": ids, "dtype": str(engine.target.dtype)}
+        head = {
+            "target": target,
+            "method": engine.method,
+            "prompt_ids": ids,
+            "dtype": str(engine.target.dtype),
+        }
         record = stack.enter_context(Trace(trace, head)) if trace is not None else None
         decoding = engine.stream(ids, stopping=stops, sampling=sampling, trace=record)
         generation = _run(decoding, as_json=as_json)
-        document = _document(generation, method)
+        document = _document(generation, engine.method)
         if record is not None:
             record.write("end", document)
     if as_json:
         emit_json(document)
     else:
-        line(_closing(generation, method))
+        line(_closing(generation, engine.method))
     return 0
 
 

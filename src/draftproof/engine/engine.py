@@ -6,10 +6,12 @@ from pathlib import Path
 import torch
 
 from draftproof.engine.decoding import Decoding
+from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.endings import config_endings
 from draftproof.engine.generation import Generation
 from draftproof.engine.gguf_text import read_gguf_text_codec
-from draftproof.engine.propose import StartProposer, proposer_named
+from draftproof.engine.methods import prepare
+from draftproof.engine.propose import StartProposer
 from draftproof.engine.stopping import Stopping
 from draftproof.engine.text import TextCodec, read_text_codec
 from draftproof.engine.trace import Trace
@@ -43,6 +45,9 @@ class Engine:
 
     start_proposer: StartProposer
 
+    method: str = "ar"
+    """How it drafts, by name, ``auto`` resolved."""
+
     @classmethod
     def load(
         cls,
@@ -52,40 +57,45 @@ class Engine:
         device: str = "cpu",
         dtype: str | None = None,
         method: str = "ar",
+        num_draft_tokens: int | None = None,
+        budget: int | None = None,
         with_text: bool = True,
     ) -> "Engine":
         """Load a target and, where text is wanted, its tokenizer.
 
         Args:
             target: a directory with ``config.json`` and safetensors, or a GGUF file.
-            drafter: a drafter's directory; the methods built so far draft without weights, so None.
+            drafter: a drafter's directory, for the methods that need one.
             device: ``cpu`` or ``cuda``.
             dtype: one of ``DTYPES``; None for the checkpoint's own.
-            method: ``ar`` or ``ngram``.
+            method: a name of ``engine.methods.METHODS``, or ``auto``.
+            num_draft_tokens: depth of a draft at most; None for the method's own.
+            budget: nodes of a drafted tree at most; None for the method's own.
             with_text: read the tokenizer; without it requests are token ids.
 
         Raises:
             CouldNotLook: weights, config or tokenizer are not there.
-            RefusedInput: they are not what they must be; nothing is half-loaded.
-            UsageError: an unknown method, device or data type, or a drafter no method takes.
+            RefusedInput: they are not what they must be, or drafter and target do not belong together;
+                nothing is half-loaded.
+            UsageError: an unknown method, device or data type, or an option the method has no use for.
         """
         path = Path(target)
-        start = proposer_named(method)
-        if drafter is not None:
-            raise _usage("drafter", f"none: {method} drafts without weights", str(drafter))
         if dtype is not None and dtype not in DTYPES:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
         run_in = None if dtype is None else DTYPES[dtype]
         run_on = _device(device)
+        options = DraftOptions(path, None if drafter is None else Path(drafter), num_draft_tokens, budget)
+        chosen, attach = prepare(method, options)
         if is_gguf(path):
             model = load_decoder(path, dtype=run_in, device=run_on)
             text = read_gguf_text_codec(path)
             endings = frozenset[int]() if text.eos_id is None else frozenset({text.eos_id})
-            return cls(model, text if with_text else None, endings, start)
+            return cls(model, text if with_text else None, endings, attach(model), chosen)
         # What is small is read first: a missing tokenizer must not cost the loading of the weights.
         endings = config_endings(path)
         codec = read_text_codec(path if path.is_dir() else path.parent) if with_text else None
-        return cls(load_decoder(path, dtype=run_in, device=run_on), codec, endings, start)
+        model = load_decoder(path, dtype=run_in, device=run_on)
+        return cls(model, codec, endings, attach(model), chosen)
 
     def stream(
         self,

@@ -22,7 +22,6 @@ __all__ = [
     "Proposal",
     "Proposer",
     "StartProposer",
-    "proposer_named",
 ]
 
 
@@ -157,25 +156,3 @@ def _continued(tokens: Sequence[int], start: int, count: int) -> list[int]:
     while len(copied) < count:
         copied.append(copied[len(copied) - period])
     return copied
-
-
-def proposer_named(method: str) -> StartProposer:
-    """The proposers that need no weights of their own.
-
-    Raises:
-        UsageError: no such method.
-    """
-    match method:
-        case "ar":
-            return NoProposer
-        case "ngram":
-            return NgramProposer
-        case _:
-            raise UsageError(
-                "--method",
-                expected="ar or ngram",
-                found=repr(method),
-                where="command line",
-                means="there is nothing to draft with",
-                next_step="draftproof generate --help",
-            )

@@ -1,0 +1,52 @@
+"""What a request for drafts says beside the method's name."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from draftproof.errors import UsageError
+
+__all__ = ["DraftOptions"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftOptions:
+    """The options of drafting, as given; a method refuses those it has no use for."""
+
+    target: Path
+    """The target's directory or GGUF file."""
+
+    drafter: Path | None = None
+    """The drafter's directory."""
+
+    num_draft_tokens: int | None = None
+    """Depth of a draft at most; None for the method's own."""
+
+    budget: int | None = None
+    """Nodes of a tree at most, the root not counted; None for the method's own."""
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that describe no draft.
+
+        Raises:
+            UsageError: fewer than one token or node.
+        """
+        for name, value in (("--num-draft-tokens", self.num_draft_tokens), ("--budget", self.budget)):
+            if value is not None and value < 1:
+                raise UsageError(
+                    name,
+                    expected="1 or more",
+                    found=str(value),
+                    where="drafting options",
+                    means="there is nothing to draft; plain decoding is --method ar",
+                    next_step="draftproof generate --help",
+                )
+
+    @property
+    def given(self) -> frozenset[str]:
+        """The options that were given, by their names on the command line."""
+        said = {
+            "--drafter": self.drafter,
+            "--num-draft-tokens": self.num_draft_tokens,
+            "--budget": self.budget,
+        }
+        return frozenset(name for name, value in said.items() if value is not None)

@@ -1,0 +1,120 @@
+"""The drafting methods by name: one line each, and how ``auto`` chooses among them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from draftproof.config.drafter import DrafterConfig, Method
+from draftproof.config.parse import find_config, parse_config, require_recognised
+from draftproof.config.raw import read_raw
+from draftproof.engine.draft_options import DraftOptions
+from draftproof.engine.propose import NgramProposer, NoProposer, StartProposer
+from draftproof.errors import UsageError
+from draftproof.models.decoder import Decoder
+
+__all__ = ["AUTO", "METHODS", "Attach", "DraftMethod", "prepare"]
+
+AUTO = "auto"
+"""The method a drafter was made for; ``ngram`` where no drafter is named."""
+
+Attach = Callable[[Decoder], StartProposer]
+"""Loads what the method needs beside the target, once the target is there."""
+
+_DRAFTER, _NUM, _BUDGET = "--drafter", "--num-draft-tokens", "--budget"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftMethod:
+    """One way to draft."""
+
+    prepare: Callable[[DraftOptions], Attach]
+    """Checks files and options while nothing large is loaded; raises what is wrong with them."""
+
+    takes: frozenset[str] = frozenset()
+    """The options it has a use for."""
+
+    needs: frozenset[str] = frozenset()
+    """The options it cannot do without."""
+
+    made_for: frozenset[Method] = frozenset()
+    """Kinds of drafters it runs; ``auto`` takes the first method that names the drafter's."""
+
+
+def _prepare_ar(_options: DraftOptions) -> Attach:
+    return lambda _target: NoProposer
+
+
+def _prepare_ngram(options: DraftOptions) -> Attach:
+    count = options.num_draft_tokens
+    return lambda _target: NgramProposer if count is None else (lambda: NgramProposer(num_draft_tokens=count))
+
+
+METHODS: Mapping[str, DraftMethod] = MappingProxyType(
+    {
+        "ar": DraftMethod(_prepare_ar),
+        "ngram": DraftMethod(_prepare_ngram, takes=frozenset({_NUM})),
+    }
+)
+"""Every method by the name ``--method`` takes."""
+
+
+def prepare(name: str, options: DraftOptions) -> tuple[str, Attach]:
+    """The method meant, checked before anything large is loaded.
+
+    Returns:
+        Its name, ``auto`` resolved, and what loads it beside a target.
+
+    Raises:
+        UsageError: no such method, an option it has no use for, or one it lacks.
+        CouldNotLook, RefusedInput: the drafter is not there, or does not go with the target.
+    """
+    chosen = _resolved(options) if name == AUTO else name
+    if chosen not in METHODS:
+        raise _usage("--method", ", ".join([*METHODS, AUTO]), repr(name), "there is nothing to draft with")
+    method = METHODS[chosen]
+    if lacking := method.needs - options.given:
+        raise _usage(
+            f"--method {chosen}", f"{' and '.join(sorted(lacking))} beside it", "none", "it drafts with that"
+        )
+    if useless := options.given - method.takes - method.needs:
+        known = ", ".join(sorted(method.takes | method.needs)) or "none"
+        raise _usage(
+            f"--method {chosen}",
+            f"options it uses: {known}",
+            ", ".join(sorted(useless)),
+            "it would change nothing",
+        )
+    return chosen, method.prepare(options)
+
+
+def _resolved(options: DraftOptions) -> str:
+    """The first method that runs this kind of drafter."""
+    if options.drafter is None:
+        return "ngram"
+    kind = _kind(options.drafter)
+    for name, method in METHODS.items():
+        if kind in method.made_for:
+            return name
+    runs = sorted(kind.value for method in METHODS.values() for kind in method.made_for)
+    found = "not known from its config" if kind is None else kind.value
+    raise _usage(
+        "--drafter", f"a drafter for one of {', '.join(runs) or 'no method'}", found, "no method here runs it"
+    )
+
+
+def _kind(drafter: Path) -> Method | None:
+    config = find_config(drafter)
+    parsed = require_recognised(parse_config(read_raw(config)), str(config)).config
+    return parsed.method.value if isinstance(parsed, DrafterConfig) else Method.DRAFT_MODEL
+
+
+def _usage(subject: str, expected: str, found: str, means: str) -> UsageError:
+    return UsageError(
+        subject,
+        expected=expected,
+        found=found,
+        where="drafting options",
+        means=means,
+        next_step="draftproof generate --help",
+    )
