@@ -154,12 +154,18 @@ def _print(evidence: "Evidence", report: "Report", hashed: "list[dict[str, JsonV
 
 
 def _print_finding(finding: "Finding") -> None:
-    """Which and where on lines of their own, unbroken, for eyes and for grep; the prose wrapped."""
+    """Which, where and the cause on lines of their own, unbroken, for eyes and for grep; prose wrapped."""
+    from draftproof.findings.catalogue import CATALOGUE
+
     line(f"{finding.severity.value} {finding.id}", style=finding.severity.value)
     said = f"{finding.subject}: expected {_short(finding.expected)}, found {_short(finding.found)}"
     _wrapped(said, "  ", "         ")
     line(f"  where  {finding.where}")
     means, _, effect = finding.means.partition(_EFFECT)
+    if finding.cause is not None:
+        detail, _, means = means.partition(f"; {CATALOGUE[finding.id].means}")
+        line(f"  cause  {detail}")
+        means = CATALOGUE[finding.id].means + means
     for name, text in (("means", means), ("effect", effect), ("next", finding.next)):
         if text:
             _wrapped(text, f"  {name:<6} ", "         ")

@@ -133,10 +133,10 @@ def _finding(place: Place, latest: Intent, sight: Sight, diagnosis: Diagnosis, l
         expected=f"sha256 {latest.sha256}, {length} bytes",
         found=sight.told,
         at=at_file(str(place)),
-        detail=diagnosis.detail,
         severity=_SEVERITY[diagnosis.cause],
     )
-    return replace(finding, cause=diagnosis.cause.value)
+    # How it came about is said first: it is what nobody else can tell.
+    return replace(finding, cause=diagnosis.cause.value, means=f"{diagnosis.detail}; {finding.means}")
 
 
 def _answers(
