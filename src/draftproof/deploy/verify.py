@@ -127,7 +127,10 @@ def _held_by_receipt(seen: Seen, recorded: Intent | None) -> dict[Level, Evidenc
     now = seen.file["identity"]
     # The device's number may change at a restart; inode and ctime cannot be kept by a file put in its place.
     keys = ("ino", "ctime_ns")
-    if "identity" not in published or any(published["identity"][key] != now[key] for key in keys):
+    if "identity" not in published or any(now[key] is None for key in keys):
+        how = "cannot tell: inode and change time are not shown over SFTP"
+        return {level: Evidence(level, False, how, {}) for level in levels}
+    if any(published["identity"][key] != now[key] for key in keys):
         how = "the file was replaced or touched since the write, with the same bytes"
         return {level: Evidence(level, False, how, {}) for level in levels}
     return {
@@ -145,6 +148,9 @@ def _another_boot(seen: Seen, recorded: Intent | None) -> Evidence:
     boot_id = seen.machine["boot_id"]
     if recorded is None:
         return Evidence(Level.L5, False, "not known under which boot it was written", {"boot_id": boot_id})
+    if boot_id.startswith("unknown") or recorded.boot_id.startswith("unknown"):
+        how = f"not known: written under boot {recorded.boot_id}, read under {boot_id}"
+        return Evidence(Level.L5, False, how, {"boot_id": boot_id})
     if recorded.boot_id == boot_id:
         return Evidence(Level.L5, False, f"still the boot of the write ({boot_id})", {"boot_id": boot_id})
     how = f"written under boot {recorded.boot_id}, read under {boot_id}"

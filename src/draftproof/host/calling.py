@@ -1,7 +1,11 @@
 """One program called on a host: by its Python, or where there is none by its shell."""
 
+import importlib
+import importlib.util
+
 from draftproof.host.program import Program, fields_of, program_argv, shell_argv
 from draftproof.host.protocol import Answer, CommandResult, Host
+from draftproof.host.ssh import SshHost, is_sftp_only
 
 __all__ = ["call"]
 
@@ -12,15 +16,22 @@ _ANY_PYTHON = "python3"
 def call(
     host: Host, program: Program, *, stdin: bytes, answer: Answer | None = None, timeout_s: float
 ) -> CommandResult:
-    """What ``program`` said there; its shell form runs only where the host has no ``python3`` at all.
+    """What ``program`` said there.
 
-    An interpreter that somebody named is never replaced: its absence is then the answer.
+    Its shell form runs only where the host has no ``python3`` at all, and its SFTP form (with the extra
+    ``ssh-sftp``) only where the account serves nothing else. An interpreter that somebody named is never
+    replaced: its absence is then the answer.
 
     Raises:
         HostUnreachable: the host cannot be called from here.
     """
     argv = program_argv(host.python, program)
     result = host.run(argv, stdin=stdin, answer=answer, timeout_s=timeout_s)
+    if isinstance(host, SshHost) and is_sftp_only(result) and importlib.util.find_spec("asyncssh"):
+        # Loaded here: asyncssh costs a quarter of a second, and only these accounts need it.
+        sftp = importlib.import_module("draftproof.host.sftp").SftpHost(host.name, host.extra)
+        served: CommandResult = sftp.run(("sftp", program), stdin=stdin, answer=answer, timeout_s=timeout_s)
+        return served
     if host.python != _ANY_PYTHON or result.exit_code != _NOT_FOUND or result.is_timed_out:
         return result
     fields = fields_of(stdin)

@@ -15,7 +15,15 @@ from draftproof.host.protocol import LAST_WORDS, Answer, CommandResult, HostUnre
 from draftproof.host.talk import talk
 from draftproof.printable import printable
 
-__all__ = ["HostKeyChanged", "HostKeyUnknown", "LoginRefused", "NoPython", "SshHost"]
+__all__ = [
+    "HostKeyChanged",
+    "HostKeyUnknown",
+    "LoginRefused",
+    "NoPython",
+    "SftpOnly",
+    "SshHost",
+    "is_sftp_only",
+]
 
 _OPTIONS = (
     "-T",
@@ -58,6 +66,22 @@ class NoPython(HostUnreachable):
     """The machine was reached and has no such interpreter."""
 
     id = "host-no-python"
+
+
+class SftpOnly(HostUnreachable):
+    """The account serves files and runs no program."""
+
+    id = "host-sftp-only"
+
+
+def is_sftp_only(result: CommandResult) -> bool:
+    """Whether a run was turned away because the account runs no programs.
+
+    Source: OpenSSH session.c says the first on standard output, its client the second where exec is refused.
+    """
+    return b"This service allows sftp connections only" in result.stdout or (
+        result.exit_code == _SSH_FAILED and b"exec request failed on channel" in result.stderr
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +128,9 @@ class SshHost:
         for kind, expected, pattern, next_step in _FAILURES:
             if result.exit_code == _SSH_FAILED and re.search(pattern, whole):
                 return self._failed(kind, expected, words.splitlines()[-1], next_step)
+        if is_sftp_only(result):
+            step = "pip install 'draftproof[ssh-sftp]'"
+            return self._failed(SftpOnly, "an account that runs programs", "SFTP and nothing else", step)
         if result.exit_code in _NOT_FOUND:
             return self._failed(
                 NoPython, f"the interpreter {self.python}", words, f"ssh {self.name} command -v {self.python}"
