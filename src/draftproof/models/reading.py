@@ -1,18 +1,16 @@
 """TargetConfig to DecoderShape: every field the forward pass needs, or an error with all that are missing."""
 
 from collections.abc import Mapping
-from typing import TypeVar
 
 from draftproof.config.parse import Parsed
 from draftproof.config.raw import JsonValue
-from draftproof.config.source import Source, Sourced
 from draftproof.config.target import TargetConfig, TargetLayer
 from draftproof.errors import RefusedInput
-from draftproof.models.shape import AttentionShape, DecoderShape, DeltaShape, LayerShape, RopeShape
+from draftproof.models.needs import Needs
+from draftproof.models.reading_rope import read_rope
+from draftproof.models.shape import AttentionShape, DecoderShape, DeltaShape, LayerShape
 
 __all__ = ["FAMILIES", "read_shape"]
-
-T = TypeVar("T")
 
 FAMILIES = ("qwen2", "qwen3", "llama", "qwen3_5")
 """Families whose forward pass is built here."""
@@ -50,64 +48,6 @@ _HARMLESS: Mapping[str, tuple[JsonValue, ...] | None] = {
 }
 """Extras that leave the forward pass as it is here: whatever they say (None), or only these values."""
 
-_SCALING = {
-    "default": ((), ()),
-    "linear": (("factor",), ()),
-    "llama3": (
-        ("factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings"),
-        (),
-    ),
-    "yarn": (
-        ("factor", "original_max_position_embeddings"),
-        ("attention_factor", "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate"),
-    ),
-}
-"""Rope type -> parameters it must have, and parameters it may have."""
-
-_TEXT_ROPE = frozenset({"mrope_section", "mrope_interleaved"})
-
-
-class _Needs:
-    """Collects values; what is not known is kept by name, to be reported all at once."""
-
-    def __init__(self, origin: str) -> None:
-        self.origin = origin
-        self.missing: list[str] = []
-        self.sources: list[tuple[str, Source]] = []
-
-    def value(self, name: str, said: Sourced[T], stand_in: T) -> T:
-        """The value, or ``stand_in`` and a complaint that will be raised before anything is built."""
-        self.sources.append((name, said.source))
-        if said.value is None:
-            reason = getattr(said.source, "reason", "null")
-            self.missing.append(f"{name} ({reason})")
-            return stand_in
-        return said.value
-
-    def positive(self, name: str, said: Sourced[int]) -> int:
-        """An integer of 1 or more."""
-        value = self.value(name, said, 1)
-        if value < 1:
-            self.missing.append(f"{name} ({value}, not 1 or more)")
-            return 1
-        return value
-
-    def complain(self, what: str) -> None:
-        """Add a complaint in words."""
-        self.missing.append(what)
-
-    def done(self) -> None:
-        """Raise all complaints."""
-        if self.missing:
-            raise RefusedInput(
-                "target config",
-                expected="every field the forward pass needs, and none it does not know",
-                found="; ".join(self.missing),
-                where=self.origin,
-                means="the model cannot be run as it was trained",
-                next_step=f"draftproof check {self.origin}",
-            )
-
 
 def read_shape(parsed: Parsed, origin: str) -> DecoderShape:
     """The decoder that a config file describes.
@@ -117,7 +57,7 @@ def read_shape(parsed: Parsed, origin: str) -> DecoderShape:
             pass needs, or holds a field that would change it in a way not known here.
     """
     target = parsed.config
-    needs = _Needs(origin)
+    needs = Needs("target config", origin)
     if not isinstance(target, TargetConfig) or target.family not in FAMILIES:
         raise _unknown_family(parsed, origin)
     _refuse_unread(parsed, target, needs)
@@ -141,14 +81,14 @@ def read_shape(parsed: Parsed, origin: str) -> DecoderShape:
         attention=attention,
         delta=_delta(target, needs) if any(layer.is_recurrent for layer in layers) else None,
         layers=layers,
-        rope=_rope(target, attention.head_dim, needs),
+        rope=read_rope(target.rope, attention.head_dim, needs),
         sources=(),
     )
     needs.done()
     return _with_sources(shape, needs)
 
 
-def _with_sources(shape: DecoderShape, needs: _Needs) -> DecoderShape:
+def _with_sources(shape: DecoderShape, needs: Needs) -> DecoderShape:
     fields = {name: getattr(shape, name) for name in shape.__dataclass_fields__}
     return DecoderShape(**(fields | {"sources": tuple(needs.sources)}))
 
@@ -170,7 +110,7 @@ def _unknown_family(parsed: Parsed, origin: str) -> RefusedInput:
     )
 
 
-def _refuse_unread(parsed: Parsed, target: TargetConfig, needs: _Needs) -> None:
+def _refuse_unread(parsed: Parsed, target: TargetConfig, needs: Needs) -> None:
     for pointer in parsed.unparsed:
         if not target.text_pointer or pointer not in _OUTSIDE_TEXT:
             needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
@@ -192,7 +132,7 @@ def _mlp_bias(target: TargetConfig) -> bool:
     return "mlp_bias" in target.extras and target.extras["mlp_bias"].value is True
 
 
-def _attention(target: TargetConfig, needs: _Needs) -> AttentionShape:
+def _attention(target: TargetConfig, needs: Needs) -> AttentionShape:
     geometry = target.geometry
     shape = AttentionShape(
         num_heads=needs.positive("num_attention_heads", geometry.num_attention_heads),
@@ -208,7 +148,7 @@ def _attention(target: TargetConfig, needs: _Needs) -> AttentionShape:
     return shape
 
 
-def _layer(index: int, layer: TargetLayer, needs: _Needs) -> LayerShape:
+def _layer(index: int, layer: TargetLayer, needs: Needs) -> LayerShape:
     kind = needs.value(f"layer_types/{index}", layer.kind, "full_attention")
     if kind == "sliding_attention":
         return LayerShape(
@@ -219,7 +159,7 @@ def _layer(index: int, layer: TargetLayer, needs: _Needs) -> LayerShape:
     return LayerShape(is_recurrent=kind == "linear_attention", window=None)
 
 
-def _delta(target: TargetConfig, needs: _Needs) -> DeltaShape:
+def _delta(target: TargetConfig, needs: Needs) -> DeltaShape:
     said = target.linear_attention
     shape = DeltaShape(
         num_key_heads=needs.positive("linear_num_key_heads", said.num_key_heads),
@@ -235,43 +175,3 @@ def _delta(target: TargetConfig, needs: _Needs) -> DeltaShape:
     if needs.value("mamba_ssm_dtype", said.state_dtype, "float32") != "float32":
         needs.complain(f"mamba_ssm_dtype ({said.state_dtype.value!r}: states are kept in float32 here)")
     return shape
-
-
-def _rope(target: TargetConfig, head_dim: int, needs: _Needs) -> RopeShape:
-    said = target.rope
-    kind = needs.value("rope_type", said.type, "default")
-    partial = needs.value("partial_rotary_factor", said.partial_rotary_factor, 1.0)
-    rotary = int(head_dim * partial)
-    if not 0 < rotary <= head_dim or rotary % 2:
-        needs.complain(
-            f"partial_rotary_factor ({partial} of {head_dim} dimensions is no even number of them)"
-        )
-    if needs.value("rope is_neox", said.is_neox, True) is not True:
-        needs.complain("is_neox_style (false: interleaved rope is not built here)")
-    return RopeShape(
-        theta=float(needs.value("rope_theta", said.theta, 1.0)),
-        kind=kind,
-        rotary_dim=rotary,
-        scaling=_scaling(kind, dict(said.scaling.value or {}), needs),
-    )
-
-
-def _scaling(kind: str, said: dict[str, JsonValue], needs: _Needs) -> tuple[tuple[str, float | bool], ...]:
-    if kind not in _SCALING:
-        needs.complain(f"rope_type ({kind!r}: known are {', '.join(_SCALING)})")
-        return ()
-    wanted, allowed = _SCALING[kind]
-    found: dict[str, float | bool] = {}
-    for key, value in said.items():
-        if key in _TEXT_ROPE:
-            continue
-        if key not in wanted and key not in allowed:
-            needs.complain(f"rope parameter {key} (not known of a {kind} rope)")
-        elif isinstance(value, int | float):
-            found[key] = value
-        elif value is not None:
-            needs.complain(f"rope parameter {key} ({value!r}, not a number)")
-    for key in wanted:
-        if key not in found:
-            needs.complain(f"rope parameter {key} (a {kind} rope needs it)")
-    return tuple(sorted(found.items()))
