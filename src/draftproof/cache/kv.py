@@ -129,6 +129,10 @@ class KvStore:
         """Forget the tail."""
         self.pending = 0
 
+    def cut(self, length: int) -> None:
+        """Keep the first ``length`` rows; only for a store without a window, which drops none."""
+        self.count = length - self.start
+
     def snapshot(self) -> KvSnapshot:
         """A copy of what is committed and still visible."""
         seen = self.visible

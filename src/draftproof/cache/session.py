@@ -18,7 +18,7 @@ from draftproof.cache.kv import KvSnapshot, KvStore
 from draftproof.cache.recurrent import RecurrentSnapshot, RecurrentStore
 from draftproof.cache.shapes import SessionShape
 
-__all__ = ["Session", "Snapshot"]
+__all__ = ["Mark", "Session", "Snapshot"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,21 @@ class Snapshot:
     shape: SessionShape
     length: int
     kv: tuple[KvSnapshot, ...]
+    recurrent: RecurrentSnapshot | None
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A length a session can go back to; it copies only what later tokens overwrite.
+
+    Rows of layers without a window stay where they are: a mark is void once the session went back behind it.
+    """
+
+    shape: SessionShape
+    length: int
+    windowed: tuple[KvSnapshot | None, ...]
+    """For each key-value store: a copy where it has a window, None where its rows stay."""
+
     recurrent: RecurrentSnapshot | None
 
 
@@ -200,6 +215,41 @@ class Session:
             if self.recurrent is not None and snapshot.recurrent is not None:
                 self.recurrent.restore(snapshot.recurrent)
         self.length = snapshot.length
+
+    def mark(self) -> Mark:
+        """The committed length, to come back to after tokens that were only tried.
+
+        Raises:
+            SessionFault: a forward is pending.
+        """
+        if self._parents is not None:
+            raise SessionFault.of("mark", expected="nothing pending", found=f"{self.num_pending} nodes")
+        with torch.inference_mode():
+            windowed = tuple(None if store.shape.window is None else store.snapshot() for store in self.kv)
+            recurrent = self.recurrent.snapshot() if self.recurrent is not None else None
+        return Mark(self.shape, self.length, windowed, recurrent)
+
+    def rewind(self, mark: Mark) -> None:
+        """Forget what was committed after ``mark``, which must not lie behind an earlier rewind's goal.
+
+        Raises:
+            SessionFault: a forward is pending, or the mark is ahead or of a session of another shape.
+        """
+        if self._parents is not None:
+            raise SessionFault.of("rewind", expected="nothing pending", found=f"{self.num_pending} nodes")
+        if mark.shape != self.shape or mark.length > self.length:
+            raise SessionFault.of(
+                "mark", expected=f"one of {self.length} tokens or fewer", found=f"{mark.length} tokens"
+            )
+        with torch.inference_mode():
+            for store, kept in zip(self.kv, mark.windowed, strict=True):
+                if kept is None:
+                    store.cut(mark.length)
+                else:
+                    store.restore(kept)
+            if self.recurrent is not None and mark.recurrent is not None:
+                self.recurrent.restore(mark.recurrent)
+        self.length = mark.length
 
     def fork(self) -> "Session":
         """A second session with the same committed memory and a future of its own."""

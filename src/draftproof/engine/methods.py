@@ -10,6 +10,7 @@ from draftproof.config.parse import find_config, parse_config, require_recognise
 from draftproof.config.raw import read_raw
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.propose import NgramProposer, NoProposer, StartProposer
+from draftproof.engine.propose_draft import prepare_draft
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
 
@@ -22,6 +23,7 @@ Attach = Callable[[Decoder], StartProposer]
 """Loads what the method needs beside the target, once the target is there."""
 
 _DRAFTER, _NUM, _BUDGET = "--drafter", "--num-draft-tokens", "--budget"
+_DRAFTER_ONLY = frozenset({_DRAFTER})
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,9 @@ METHODS: Mapping[str, DraftMethod] = MappingProxyType(
     {
         "ar": DraftMethod(_prepare_ar),
         "ngram": DraftMethod(_prepare_ngram, takes=frozenset({_NUM})),
+        "draft": DraftMethod(
+            prepare_draft, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DRAFT_MODEL})
+        ),
     }
 )
 """Every method by the name ``--method`` takes."""
