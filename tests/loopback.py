@@ -10,7 +10,7 @@ from pathlib import Path
 
 from draftproof.host.ssh import SshHost
 
-__all__ = ["Sshd", "free_port", "running_sshd"]
+__all__ = ["SSHD", "Sshd", "free_port", "key", "running_sshd", "wait_for"]
 
 SSHD = Path("/usr/sbin/sshd")
 
