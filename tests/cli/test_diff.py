@@ -189,3 +189,11 @@ def test_a_lone_surrogate_does_not_break_the_output(tmp_path: Path) -> None:
     bad = written(tmp_path / "bad.json", b'{"a": "\\ud800", "\\udfff": "\\ud800"}\n')
     assert run(INTENDED, bad).returncode == 1
     assert document(1, INTENDED, bad)["error"]["defects"]
+
+
+def test_a_hostile_key_widens_no_column(tmp_path: Path) -> None:
+    """A key of 200,000 characters is told once: the other rows are not padded to its length."""
+    long = written(tmp_path / "long.json", b'{"' + b"k" * 200_000 + b'": 1, "a": 1, "b": 2}')
+    result = run(long, written(tmp_path / "other.json", b'{"a": 2, "b": 3}'))
+    assert result.returncode == 1
+    assert len(result.stdout) < 201_000

@@ -21,6 +21,7 @@ from draftproof.printable import printable
 
 __all__ = ["Comparison", "print_refusal"]
 
+_WIDEST = 100  # value_line cuts values there
 _NOT_PLAIN = (Kind.TYPE, Kind.LENGTH, Kind.REORDERED)
 
 
@@ -70,8 +71,9 @@ class Comparison:
     def print(self) -> None:
         """One line a difference, then the verdict, then what is odd about either file."""
         rows = [_row(self.a, self.b, difference) for difference in self.differences]
-        pointer_width = max((len(row[0]) for row in rows), default=0)
-        left_width = max((len(row[1]) for row in rows), default=0)
+        # A column is as wide as its cells, never as wide as a hostile key of millions of characters.
+        pointer_width = min(_WIDEST, max((len(row[0]) for row in rows), default=0))
+        left_width = min(_WIDEST, max((len(row[1]) for row in rows), default=0))
         for pointer, left, right, note in rows:
             line(f"{pointer:<{pointer_width}}  {left:<{left_width}}  ->  {right}{note}")
         if rows:

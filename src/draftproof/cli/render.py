@@ -4,6 +4,8 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import TextIO
 
 from rich.console import Console
 from rich.text import Text
@@ -43,8 +45,14 @@ def emit_error(error: DraftproofError, *, as_json: bool) -> None:
 def line(text: str, *, style: str | None = None, to_stderr: bool = False) -> None:
     """Print one line of text; foreign characters escaped, colour only on a terminal."""
     plain = "NO_COLOR" in os.environ  # no-color.org: no attribute at all, bold included
-    console = _Lines(stderr=to_stderr, highlight=False, markup=False, soft_wrap=True, emoji=False)
+    console = _console(sys.stderr if to_stderr else sys.stdout)
     console.print(Text(printable(text), style=_COLOURS[style] if style and not plain else ""))
+
+
+@lru_cache(maxsize=4)
+def _console(stream: TextIO) -> _Lines:
+    """One console a stream: making one takes as long as printing ten lines."""
+    return _Lines(file=stream, highlight=False, markup=False, soft_wrap=True, emoji=False)
 
 
 def shown(value: object) -> str:

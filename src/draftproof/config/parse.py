@@ -14,6 +14,7 @@ from draftproof.config.dialects.recognise import Recognised, recognise_drafter
 from draftproof.config.dialects.speculators import parse_speculators
 from draftproof.config.dialects.target import parse_target, text_reader
 from draftproof.config.drafter import DrafterConfig
+from draftproof.config.json_value import one_line
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import RawConfig
 from draftproof.config.reader import Reader
@@ -98,7 +99,7 @@ def require_recognised(parsed: Parsed, origin: str) -> Parsed:
     """
     if not isinstance(parsed.config, UnrecognisedConfig):
         return parsed
-    keys = ", ".join(parsed.config.keys[:_MAX_KEYS])
+    keys = ", ".join(one_line(key) for key in parsed.config.keys[:_MAX_KEYS])
     more = len(parsed.config.keys) - _MAX_KEYS
     raise RefusedInput(
         origin,
