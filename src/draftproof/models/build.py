@@ -13,7 +13,7 @@ from draftproof.models.layers import Mlp, RmsNorm
 from draftproof.models.linear import Linear
 from draftproof.models.shape import DecoderShape
 
-__all__ = ["build_decoder", "session_shape"]
+__all__ = ["Building", "build_decoder", "session_shape"]
 
 
 def session_shape(shape: DecoderShape, *, dtype: torch.dtype, device: torch.device) -> SessionShape:
@@ -43,7 +43,7 @@ def build_decoder(
     shape: DecoderShape, homes: dict[str, Tensor], *, dtype: torch.dtype, device: torch.device
 ) -> Decoder:
     """The decoder over ``homes``, which is emptied on the way so that no weight is held twice."""
-    build = _Building(shape, homes, dtype)
+    build = Building(shape, homes, dtype)
     embedding = homes["embedding"]
     head = Linear(homes.pop("head") if not shape.is_tied else embedding)
     return Decoder(
@@ -56,10 +56,11 @@ def build_decoder(
     )
 
 
-class _Building:
+class Building:
     """Takes homes by name and counts layers into their stores."""
 
     def __init__(self, shape: DecoderShape, homes: dict[str, Tensor], dtype: torch.dtype) -> None:
+        """Take the numbers and the filled homes, which the parts are taken out of."""
         self._shape, self._homes, self._dtype = shape, homes, dtype
         self._exact = torch.float64 if dtype == torch.float64 else torch.float32
         windows = dict.fromkeys(layer.window for layer in shape.layers if not layer.is_recurrent)
@@ -68,16 +69,18 @@ class _Building:
         self._num_recurrent = 0
 
     def layer(self, index: int) -> Layer:
+        """One layer, all of its parts."""
         here = f"layers.{index}"
         mixer = self._delta(here) if self._shape.layers[index].is_recurrent else self._attention(here, index)
         return Layer(
             norm=self.norm(f"{here}.input_layernorm"),
             mixer=mixer,
             mlp_norm=self.norm(f"{here}.post_attention_layernorm"),
-            mlp=Mlp(self._linear(f"{here}.gate_up"), self._linear(f"{here}.down")),
+            mlp=Mlp(self.linear(f"{here}.gate_up"), self.linear(f"{here}.down")),
         )
 
     def norm(self, home: str) -> RmsNorm:
+        """One norm, its weight made plain where it is zero-centred."""
         return RmsNorm(self._centred(home), self._shape.norm_eps, dtype=self._dtype)
 
     def _centred(self, home: str) -> Tensor:
@@ -85,7 +88,8 @@ class _Building:
         weight = self._homes.pop(home)
         return weight + 1 if self._shape.norm_is_zero_centred else weight
 
-    def _linear(self, home: str) -> Linear:
+    def linear(self, home: str) -> Linear:
+        """The linear map whose homes begin with this name."""
         bias = self._homes.pop(f"{home}.bias") if f"{home}.bias" in self._homes else None
         return Linear(self._homes.pop(f"{home}.weight"), bias)
 
@@ -100,8 +104,8 @@ class _Building:
         self._in_store[window] += 1
         return Attention(
             a,
-            self._linear(f"{here}.qkv"),
-            self._linear(f"{here}.o"),
+            self.linear(f"{here}.qkv"),
+            self.linear(f"{here}.o"),
             head_norm,
             store=self._stores[window],
             layer=layer,
@@ -116,8 +120,8 @@ class _Building:
         self._num_recurrent += 1
         return GatedDelta(
             d,
-            self._linear(f"{here}.in"),
-            self._linear(f"{here}.out"),
+            self.linear(f"{here}.in"),
+            self.linear(f"{here}.out"),
             conv=self._homes.pop(f"{here}.conv"),
             a_log=self._homes.pop(f"{here}.A_log"),
             dt_bias=self._homes.pop(f"{here}.dt_bias"),

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from draftproof.models.rope import pair_order
 from draftproof.models.shape import DecoderShape
 
-__all__ = ["Bill", "Home", "Piece", "Place", "bill_of"]
+__all__ = ["Bill", "Home", "Piece", "Place", "add_attention", "add_mlp", "bill_of"]
 
 
 _QWEN3_5_PARTS = (
@@ -104,14 +104,26 @@ def bill_of(shape: DecoderShape, prefix: str, *, heads_are_paired: bool = False)
         if layer.is_recurrent:
             _add_delta(bill, shape, here, f"{names}.linear_attn")
         else:
-            _add_attention(bill, shape, here, f"{names}.self_attn", paired=heads_are_paired)
-        _add_mlp(bill, shape, here, f"{names}.mlp")
+            add_attention(bill, shape, here, f"{names}.self_attn", paired=heads_are_paired)
+        add_mlp(bill, shape, here, f"{names}.mlp")
     return bill
 
 
-def _add_attention(bill: Bill, shape: DecoderShape, here: str, names: str, *, paired: bool) -> None:
-    """Home ``qkv``: rows q | k | v | gate, heads' rotating partners side by side in q and k."""
-    a, h = shape.attention, shape.hidden_size
+def add_attention(
+    bill: Bill, shape: DecoderShape, here: str, names: str, *, paired: bool, inputs: int | None = None
+) -> None:
+    """Home ``qkv``: rows q | k | v | gate, heads' rotating partners side by side in q and k.
+
+    Args:
+        bill: added to.
+        shape: the model the layer belongs to.
+        here: what the homes' names begin with.
+        names: what the tensors' names begin with.
+        paired: query and key rows already have their partners side by side.
+        inputs: width of what the layer reads; None for the hidden size.
+    """
+    a, hidden = shape.attention, shape.hidden_size
+    h = hidden if inputs is None else inputs
     order = list(range(a.head_dim)) if paired else pair_order(a.head_dim, shape.rope.rotary_dim)
     step = a.head_dim * (2 if a.has_gate else 1)
     queries = [head * step + d for head in range(a.num_heads) for d in order]
@@ -126,9 +138,9 @@ def _add_attention(bill: Bill, shape: DecoderShape, here: str, names: str, *, pa
         bill.add_piece(f"{names}.q_proj.{kind}", (step * a.num_heads, *tail), *split)
         bill.add_piece(f"{names}.k_proj.{kind}", (kv, *tail), (home, q, keys))
         bill.add_piece(f"{names}.v_proj.{kind}", (kv, *tail), (home, q + kv, range(kv)))
-    bill.add_whole(f"{here}.o.weight", f"{names}.o_proj.weight", (h, q))
+    bill.add_whole(f"{here}.o.weight", f"{names}.o_proj.weight", (hidden, q))
     if a.has_output_bias:
-        bill.add_whole(f"{here}.o.bias", f"{names}.o_proj.bias", (h,))
+        bill.add_whole(f"{here}.o.bias", f"{names}.o_proj.bias", (hidden,))
     if a.has_qk_norm:
         for norm in ("q_norm", "k_norm"):
             home = f"{here}.{norm}"
@@ -136,7 +148,7 @@ def _add_attention(bill: Bill, shape: DecoderShape, here: str, names: str, *, pa
             bill.add_piece(f"{names}.{norm}.weight", (a.head_dim,), (home, 0, order))
 
 
-def _add_mlp(bill: Bill, shape: DecoderShape, here: str, names: str) -> None:
+def add_mlp(bill: Bill, shape: DecoderShape, here: str, names: str) -> None:
     """Home ``gate_up``: rows gate | up."""
     h, i = shape.hidden_size, shape.intermediate_size
     for kind in ("weight", "bias") if shape.has_mlp_bias else ("weight",):

@@ -1,0 +1,195 @@
+"""engine.propose_mtp and models.mtp: the target's own head guesses on, and never changes the text."""
+
+import json
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from drafting import Watched, prompt_of, run, same_proposal, tau
+from draftproof.engine.engine import Engine
+from draftproof.engine.propose import Context, Proposal
+from draftproof.engine.propose_mtp import MtpProposer
+from draftproof.engine.tiny import write_tiny_target
+from draftproof.errors import RefusedInput
+from draftproof.models.mtp_load import load_mtp
+from draftproof.speculation.sampling import Sampling
+from tiny_mtp import MTP_CONFIGS, HandMtp, write_tiny_mtp
+
+pytestmark = pytest.mark.engine
+
+KINDS = ("dense", "hybrid")
+SAMPLED = Sampling(temperature=0.9, top_k=40, seed=5)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The checkpoints by kind."""
+    folder = tmp_path_factory.mktemp("mtp")
+    for kind in KINDS:
+        write_tiny_mtp(folder / kind, kind)
+    return {kind: folder / kind for kind in KINDS}
+
+
+@pytest.fixture(scope="module")
+def engines(folders: dict[str, Path]) -> dict[str, Engine]:
+    """Engines in float64 that draft with the head, four tokens deep."""
+    return {
+        kind: Engine.load(folder, dtype="float64", method="mtp", num_draft_tokens=4, with_text=False)
+        for kind, folder in folders.items()
+    }
+
+
+@pytest.fixture(scope="module")
+def plain_engines(folders: dict[str, Path]) -> dict[str, Engine]:
+    """The same targets alone."""
+    return {kind: Engine.load(folder, dtype="float64", with_text=False) for kind, folder in folders.items()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_greedy_text_is_that_of_plain_decoding(
+    kind: str, engines: dict[str, Engine], plain_engines: dict[str, Engine]
+) -> None:
+    """In float64, prompts of one token and of many; the head of a random checkpoint only costs time."""
+    for seed, length in enumerate((1, 2, 40)):
+        prompt = prompt_of(seed, length)
+        drafted = run(engines[kind], prompt, 80)
+        assert drafted.token_ids == run(plain_engines[kind], prompt, 80).token_ids
+        assert 1 <= tau(drafted) < 2
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_draft_is_what_the_formulas_give(
+    kind: str, engines: dict[str, Engine], folders: dict[str, Path]
+) -> None:
+    """At every step the chain equals that of the formulas run by hand from the first token on, in float64."""
+    by_hand, engine = HandMtp(folders[kind]), engines[kind]
+
+    def look(context: Context, proposal: Proposal) -> None:
+        if len(context.tokens) > 1:
+            wanted = by_hand.draft(context.tokens, min(4, context.max_depth))
+            assert proposal.tree.tokens.tolist() == wanted
+
+    watched = Watched(engine.start_proposer(), look)
+    run(engine, prompt_of(3, 12), 14, lambda: watched)
+    assert watched.num_looks >= 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_are_those_of_the_formulas(
+    kind: str, engines: dict[str, Engine], folders: dict[str, Path]
+) -> None:
+    """Read in any pieces, the head's rows equal the formulas' to 1e-10."""
+    by_hand, target = HandMtp(folders[kind]), engines[kind].target
+    head = load_mtp(folders[kind], target)
+    hidden = torch.randn(20, 48, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    tokens = prompt_of(4, 20)
+    wanted = by_hand.outputs(hidden, tokens)
+    session = head.new_session()
+    at = 0
+    for count in (7, 1, 1, 11):
+        rows = head.read(session, hidden[at : at + count], tokens[at : at + count])
+        assert torch.allclose(rows, wanted[at : at + count], rtol=0, atol=1e-10)
+        at += count
+
+
+@pytest.mark.parametrize("sampling", [Sampling(), SAMPLED], ids=["greedy", "drawn"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_it_remembers_is_what_it_would_read_afresh(
+    kind: str, sampling: Sampling, engines: dict[str, Engine], folders: dict[str, Path]
+) -> None:
+    """At every step a head that reads all true pairs anew drafts the same from the same distributions."""
+    engine = engines[kind]
+    head = load_mtp(folders[kind], engine.target)
+
+    def look(context: Context, proposal: Proposal) -> None:
+        tokens = list(context.tokens)
+        if len(tokens) == 1:
+            return
+        read = engine.target.prefill(engine.target.new_session(), tokens[:-1], with_normed=True)
+        afresh = Context(tokens, context.max_depth, {}, context.sampling, context.chance, normed=read.normed)
+        assert same_proposal(proposal, MtpProposer(head, 4).propose(afresh))
+
+    watched = Watched(MtpProposer(head, 4), look)
+    run(engine, prompt_of(2, 30), 60, lambda: watched, sampling)
+    assert watched.num_looks > 10
+
+
+def test_a_head_that_knows_the_target_is_kept(tmp_path: Path) -> None:
+    """A head made to score what its target scores is right every time: 5 drafted make 6 tokens a step.
+
+    The layers of both add nothing, so the target scores the embedding of the token just read; the head's fc
+    takes the embedding's half of its input, of the same token, through the same norms.
+    """
+    write_tiny_mtp(tmp_path, "dense")
+    tensors = load_file(tmp_path / "model.safetensors")
+    for name, tensor in tensors.items():
+        if name.endswith(("o_proj.weight", "down_proj.weight")):
+            tensors[name] = torch.zeros_like(tensor)
+        if name.startswith("mtp.") and "norm" in name:
+            tensors[name] = torch.zeros_like(tensor)
+    tensors["mtp.fc.weight"] = torch.cat((torch.eye(48), torch.zeros(48, 48)), 1)
+    tensors["model.norm.weight"] = torch.zeros(48)
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    # The trunk adds nothing either: target and head both score the embedding of the token just read.
+    engine = Engine.load(tmp_path, dtype="float64", method="mtp", num_draft_tokens=5, with_text=False)
+    generation = run(engine, prompt_of(1, 6), 60)
+    assert all(step.num_accepted == step.depth == 5 for step in generation.steps)
+    assert tau(generation) == 6
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_another_head_changes_only_how_long_it_takes(
+    kind: str, tmp_path: Path, plain_engines: dict[str, Engine]
+) -> None:
+    """Another random head beside the same target writes the same text."""
+    write_tiny_mtp(tmp_path, kind, seed=9)
+    engine = Engine.load(tmp_path, dtype="float64", method="mtp", with_text=False)
+    prompt = prompt_of(5, 10)
+    assert run(engine, prompt, 60).token_ids == run(plain_engines[kind], prompt, 60).token_ids
+
+
+def test_a_target_without_a_head_is_refused(tmp_path: Path) -> None:
+    """Announced or not, a head that is not there is mtp-missing, told before any weight is loaded."""
+    write_tiny_target(tmp_path, "hybrid")
+    for announced in (False, True):
+        if announced:
+            (tmp_path / "config.json").write_text(json.dumps(dict(MTP_CONFIGS["hybrid"])))
+        with pytest.raises(RefusedInput) as refused:
+            Engine.load(tmp_path, method="mtp", with_text=False)
+        assert refused.value.id == "mtp-missing"
+
+
+@pytest.mark.parametrize("lost", ["mtp.fc.weight", "mtp.layers.0.self_attn.q_norm.weight"])
+def test_a_head_with_a_hole_is_refused(lost: str, tmp_path: Path) -> None:
+    """One tensor fewer, and nothing is drafted with what is left."""
+    write_tiny_mtp(tmp_path, "hybrid")
+    tensors = load_file(tmp_path / "model.safetensors")
+    del tensors[lost]
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(RefusedInput):
+        Engine.load(tmp_path, method="mtp", with_text=False)
+
+
+def test_two_layers_are_refused(tmp_path: Path) -> None:
+    """A head of two layers is another model; it is told by the number its config announces."""
+    write_tiny_mtp(tmp_path, "hybrid")
+    (tmp_path / "config.json").write_text(json.dumps({**MTP_CONFIGS["hybrid"], "mtp_num_hidden_layers": 2}))
+    with pytest.raises(RefusedInput):
+        Engine.load(tmp_path, method="mtp", with_text=False)
+
+
+def test_drawn_drafts_carry_their_distributions(engines: dict[str, Engine]) -> None:
+    """At a temperature each drafted token comes from the distribution handed on with it."""
+    engine = engines["dense"]
+
+    def look(_context: Context, proposal: Proposal) -> None:
+        assert proposal.draft_probs is not None or proposal.tree.num_draft_tokens == 0
+        for i, q in enumerate(proposal.draft_probs if proposal.draft_probs is not None else ()):
+            assert float(q[proposal.tree.token(i + 1)]) > 0
+            assert float(q.sum()) == pytest.approx(1)
+
+    start = partial(Watched, engine.start_proposer(), look)
+    run(engine, prompt_of(1, 10), 30, start, SAMPLED)
