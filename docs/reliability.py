@@ -1,7 +1,8 @@
 """Write docs/reference/reliability.md: faults injected, detected, false alarms, from a run of the suites.
 
-Run: python docs/reliability.py [--count]. With --count nothing is run or written: the number of tests that
-each row stands for is printed as JSON, for the test that holds the page against the suites.
+Run: python docs/reliability.py [--count | --writes]. With --count nothing is run or written: the number of
+tests that each row stands for is printed as JSON, for the test that holds the page against the suites. With
+--writes only the half about writing is made anew, from the totals that its suites left.
 """
 
 import argparse
@@ -14,6 +15,8 @@ import xml.etree.ElementTree as ET
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+
+import reliability_writes
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reference" / "reliability.md"
@@ -234,12 +237,19 @@ def main() -> int:
     """Run the suites and write the page; exit 1 if a fault was missed or a clean input alarmed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", action="store_true")
+    parser.add_argument("--writes", action="store_true")
+    options = parser.parse_args()
+    writes = reliability_writes.counted()
+    if options.writes:
+        first = PAGE.read_text(encoding="utf-8").partition(reliability_writes.HEADING)[0].rstrip() + "\n\n"
+        PAGE.write_text(first + reliability_writes.section(writes), encoding="utf-8")
+        return 0
     counts = counted()
-    if parser.parse_args().count:
-        sys.stdout.write(json.dumps(counts) + "\n")
+    if options.count:
+        sys.stdout.write(json.dumps(counts | writes) + "\n")
         return 0
     rows = measured()
-    PAGE.write_text(page(rows, counts), encoding="utf-8")
+    PAGE.write_text(page(rows, counts) + "\n" + reliability_writes.section(writes), encoding="utf-8")
     missed = [what for what, (injected, found, _, false) in rows.items() if found < injected or false]
     sys.stdout.write("".join(f"not perfect: {what}\n" for what in missed))
     return 1 if missed else 0

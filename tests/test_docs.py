@@ -17,17 +17,18 @@ ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])
 
 
-def generator() -> ModuleType:
-    """docs/generate.py as a module."""
-    spec = importlib.util.spec_from_file_location("docs_generate", ROOT / "docs" / "generate.py")
+def loaded(name: str) -> ModuleType:
+    """A script of docs/ as a module."""
+    spec = importlib.util.spec_from_file_location(f"docs_{name}", ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
     spec.loader.exec_module(module)
     return module
 
 
-PAGES_MADE: dict[Path, str] = generator().pages()
+PAGES_MADE: dict[Path, str] = loaded("generate").pages()
 
 
 @pytest.mark.parametrize("path", sorted(PAGES_MADE), ids=lambda p: str(p.relative_to(ROOT)))
@@ -72,8 +73,10 @@ def test_the_reliability_page_counts_the_suites_as_they_are() -> None:
     script = [sys.executable, str(ROOT / "docs" / "reliability.py"), "--count"]
     counts = json.loads(subprocess.run(script, capture_output=True, text=True, check=True).stdout)
     page = (ROOT / "docs" / "reference" / "reliability.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| ([^|*]+) \|.*\| (\d+) \|$", page, re.MULTILINE)
+    tables = re.findall(r"(?m)^\|.*\| tests \|\n\|[-:|]+\|\n((?:\|.*\n)+)", page)
+    rows = re.findall(r"(?m)^\| ([^|*]+) \|.*\| (\d+) \|$", "".join(tables))
     assert {what: int(tests) for what, tests in rows} == {what: sum(n) for what, n in counts.items()}
+    assert page.endswith(loaded("reliability_writes").section(counts)), "python docs/reliability.py --writes"
 
 
 def test_the_levels_of_the_guide_are_those_of_the_product() -> None:
