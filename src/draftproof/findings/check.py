@@ -14,6 +14,7 @@ from draftproof.findings.rules import (
     files,
     heads,
     pairs,
+    quantisation,
     readers,
     required,
     ropes,
@@ -44,6 +45,7 @@ RULES: tuple[Rule, ...] = (
     *readers.RULES,
     *weights.RULES,
     *shapes.RULES,
+    *quantisation.RULES,
     *vocabularies.RULES,
     *heads.RULES,
 )

@@ -20,9 +20,10 @@ _TENSOR_ECHOES: Mapping[str, frozenset[str]] = MappingProxyType(
         "tensor-without-consumer": frozenset({"tensor-unread"}),
         "fc-bias-unannounced": frozenset({"tensor-unread"}),
         "tensor-size-mismatch": frozenset({"tensor-misshapen"}),
-        "d2t-absolute": frozenset({"draft-map-no-bytes"}),
-        "d2t-degenerate": frozenset({"draft-map-no-bytes"}),
-        "d2t-out-of-range": frozenset({"draft-map-no-bytes"}),
+        **dict.fromkeys(
+            ("d2t-absolute", "d2t-degenerate", "d2t-out-of-range", "d2t-not-integer", "d2t-duplicate-target"),
+            frozenset({"draft-map-no-bytes", "t2d-against-d2t"}),
+        ),
     }
 )
 """A finding about a tensor -> ids that say no more about the same tensor."""
@@ -45,10 +46,13 @@ _FIELD_ECHOES: tuple[tuple[str, str, str], ...] = (
     ("field-invalid", "num_hidden_layers", "layer-types-length"),
     ("shape-conflict", "num_key_value_heads", "heads-indivisible"),
     ("shape-conflict", "num_attention_heads", "heads-indivisible"),
+    ("tensor-misshapen", "fc.weight", "taps-width-conflict"),
     ("look-alike", "architectures", "tensor-unfilled"),
     ("look-alike", "architectures", "tensor-unread"),
 )
 """(id, field) -> an id that repeats it from the other side."""
+
+_NUMBER = re.compile(r"(?<=\.)\d+(?=\.|$)")
 
 _SIBLINGS = re.compile(r"conv|selector|codebook|markov|confidence|gru|embed_proj")
 """Parts of the tensors that only one of the sibling methods has."""
@@ -90,7 +94,7 @@ def _pairs(told: list[Finding]) -> Iterator[Finding]:
 def _same_tensor(cause: Finding, finding: Finding) -> bool:
     if cause.id not in _TENSOR_ECHOES or finding.id not in _TENSOR_ECHOES[cause.id]:
         return False
-    return finding.subject == cause.subject
+    return finding.subject in (cause.subject, _NUMBER.sub("*", cause.subject))
 
 
 def _same_value(cause: Finding, finding: Finding) -> bool:

@@ -40,6 +40,13 @@ KINDS: tuple[Kind, ...] = (
         "unpacks them by another rule",
         "restore quantization_config, or take the plain weights",
     ),
+    warning(
+        "quantisation-announced-only",
+        "the config says the drafter is quantised, its tensors are plain",
+        "an engine that believes the config builds packed layers and finds no tensor for them, or reads half "
+        "the width it finds",
+        "delete quantization_config, or take the quantised weights it belongs to",
+    ),
     error(
         "head-missing",
         "a reduced draft vocabulary without a head of its own",

@@ -39,8 +39,6 @@ _FLAGS = (
 )
 """A flag of the config -> how the tensors end that it brings."""
 
-_SETTINGS = ("/quantization_config", "/transformer_layer_config/quantization_config", "/compression_config")
-
 _TOP = ("draft_vocab_size", "norm_before_fc", "fc_norm")
 """Fields that stand at the top of a drafter's file in every dialect."""
 
@@ -63,7 +61,6 @@ def _ask_tensors(evidence: Evidence) -> Answers:
             )
             unread = [d for d in defects if d.id == "tensor-unread" and not _is_elsewhere(d, config, told)]
             yield from _unread(unread, weights)
-            yield from _ask_announced(defects, raw)
             for reason in match.not_judged:
                 yield NotLooked("tensors against the config", f"{given}: {reason}")
 
@@ -113,19 +110,6 @@ def _follows(defect: ArtefactDefect, said: Disagreement, config: DrafterConfig |
 def _types_of(config: DrafterConfig | TargetConfig) -> int | None:
     """Entries of the list of layer types, where the file has one."""
     return len(config.layers) if isinstance(config.layers_source, Written) else None
-
-
-def _ask_announced(defects: Iterable[ArtefactDefect], raw: RawConfig) -> Iterator[Finding]:
-    """Packed layers need the quantiser's settings beside them."""
-    packed = [defect for defect in defects if defect.id == "layer-quantised"]
-    if packed and not any(says(raw, pointer) for pointer in _SETTINGS):
-        yield found(
-            "quantisation-unannounced",
-            "quantization_config",
-            expected="the quantiser's settings",
-            found=f"absent; {packed[0].found}",
-            at=at_pointer(raw, "/quantization_config"),
-        )
 
 
 def _unread(defects: Sequence[ArtefactDefect], weights: Checkpoint) -> Iterator[Finding]:
@@ -298,6 +282,10 @@ def _sides(evidence: Evidence) -> Iterator[tuple[str, Checkpoint, Parsed, RawCon
 
 
 RULES = (
-    Rule("tensors against the config", ("quantisation-unannounced",), _ask_tensors),
+    Rule(
+        "tensors against the config",
+        (),
+        _ask_tensors,
+    ),
     Rule("shapes against the config", ("taps-width-conflict", "shape-conflict"), _ask_geometry),
 )
