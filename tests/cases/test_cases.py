@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from cases.builder import Case, build
+from cases.builder import Case
+from cases.history import clean, prepared
 from draftproof.cli.main import main
 
 HERE = Path(__file__).parent
@@ -22,6 +23,7 @@ def _load(path: Path) -> Case:
 
 
 def _run(argv: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, dict[str, Any]]:
+    capsys.readouterr()
     code = main(["check", *argv, "--json"])
     output = capsys.readouterr()
     assert output.err == ""
@@ -40,7 +42,8 @@ def _says(finding: dict[str, Any], wanted: str) -> bool:
 def test_case(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The check says what the case must hear, and nothing that the case forbids."""
     case = _load(path)
-    code, document = _run(build(case, tmp_path), capsys)
+    with prepared(case, tmp_path) as argv:
+        code, document = _run(argv, capsys)
     findings = document["findings"]
     told = [f"{f['severity']} {f['id']}@{f['pointer'] or f['subject']}" for f in findings]
     for wanted in case["must_say"]:
@@ -51,6 +54,7 @@ def test_case(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert text in json.dumps(findings, ensure_ascii=False), (text, told)
     for text in case.get("must_not_mention", []):
         assert text not in json.dumps(findings, ensure_ascii=False), (text, told)
+    assert [f["cause"] for f in findings if "cause" in f] == case.get("causes", [])
     if "only" in case:
         grave = {f["id"] for f in findings if f["severity"] != "note"}
         assert grave == set(case["only"]), told
@@ -63,32 +67,11 @@ def test_case(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_the_base_of_a_case_is_clean(path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Without its mutation none of a case's errors and warnings is heard: the mutation is what is found."""
     case = _load(path)
-    code, document = _run(build(_clean(case), tmp_path), capsys)
+    with prepared(clean(case), tmp_path) as argv:
+        code, document = _run(argv, capsys)
     told = {f["id"] for f in document["findings"] if f["severity"] != "note"}
     wanted = {wanted.partition("@")[0] for wanted in case["must_say"]}
     assert not told & wanted, (code, document["findings"])
-
-
-def _clean(case: Case) -> Case:
-    """The same case without what was done to it; ``setup`` patches belong to the clean base."""
-    kept = {
-        key: value
-        for key, value in case.items()
-        if key not in ("patch", "text", "no_config", "files", "options")
-    }
-    if "weights" in kept:
-        kept["weights"] = case.get("clean_weights", {})
-    for side in ("target", "intent"):
-        if side in kept:
-            kept[side] = {"base": case[side]["base"]} | ({"weights": {}} if "weights" in case[side] else {})
-    if "intent" in kept:
-        kept["intent"] = {"base": case["base"]}
-    if "target" in kept and "clean_target" in case:
-        kept["target"] = case["clean_target"]
-    for key in ("tokenizer", "tokenizer_option", "hub"):
-        kept.pop(key, None)
-        kept.update({key: case[f"clean_{key}"]} if f"clean_{key}" in case else {})
-    return kept
 
 
 def test_every_record_has_a_case_or_a_reason() -> None:
