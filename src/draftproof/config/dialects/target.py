@@ -253,7 +253,10 @@ def _experts(text: Reader) -> Experts:
     ):
         none: Sourced[int] = unknown("a dense model: the file names no experts")
         return Experts(none, none, none, none)
-    width = text.integer("moe_intermediate_size", "expert_intermediate_size", "intermediate_size")
+    # A mixed model has both: the plain number is the width of its dense layers, not of its experts.
+    width = text.integer(
+        "moe_intermediate_size", "expert_intermediate_size", absent=text.integer("intermediate_size")
+    )
     shared = text.integer("shared_expert_intermediate_size")
     num_shared = text.integer("n_shared_experts", "num_shared_experts")
     if shared.value is None and num_shared.value is not None and width.value is not None:
