@@ -1,6 +1,7 @@
 """deploy.ledger: appended to only, chained, torn ends told from damage, nothing secret in it."""
 
 import json
+import os
 import stat
 import subprocess
 import sys
@@ -117,6 +118,56 @@ def test_killed_appender_leaves_a_readable_ledger(ledger: Ledger) -> None:
             child.kill()
             acknowledged += [int(line) for line in child.stdout.read().split(b"\n") if line]
         assert len(ledger.read().entries) >= acknowledged[-1]
+
+
+def test_an_append_does_not_read_what_is_before_it(ledger: Ledger) -> None:
+    """The bytes read by one append are the same after four entries and after four hundred."""
+
+    def bytes_read() -> int:
+        before = read_so_far()
+        ledger.append("seen", {"host": "", "path": "/x", "of": 1})
+        return read_so_far() - before
+
+    counts = [bytes_read() for _ in range(400)]
+    assert max(counts[10:20]) * 2 > max(counts[390:])
+    assert file_of(ledger).stat().st_size > 20 * max(counts[390:])
+
+
+def read_so_far() -> int:
+    """Bytes this process has read by system calls."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(lines[0].removeprefix("rchar: "))
+
+
+@pytest.mark.parametrize("words", [0, 2, 4])
+def test_a_head_without_the_files_stamp_is_not_relied_on(filled: Ledger, words: int) -> None:
+    """An older head, or one that a crash cut: the whole chain is read, and damage in it is found."""
+    head = filled.directory / "head"
+    head.write_text(" ".join(head.read_text().split()[:words]) + "\n")
+    assert filled.append("seen", {}).seq == 5
+    head.write_text(" ".join(head.read_text().split()[:words]) + "\n")
+    path = file_of(filled)
+    path.write_bytes(changed_value(path.read_bytes()))
+    with pytest.raises(LedgerDamaged):
+        filled.append("seen", {})
+
+
+def test_a_forged_time_does_not_hide_a_change(filled: Ledger) -> None:
+    """In place, of the same size, with the old modification time: the change time tells."""
+    path = file_of(filled)
+    before = path.stat()
+    with path.open("r+b") as stream:
+        stream.seek(path.read_bytes().index(b'"of": 1') + 6)
+        stream.write(b"7")
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    after = path.stat()
+    assert (after.st_size, after.st_ino, after.st_mtime_ns) == (
+        before.st_size,
+        before.st_ino,
+        before.st_mtime_ns,
+    )
+    with pytest.raises(LedgerDamaged):
+        filled.append("seen", {})
 
 
 def test_secrets_are_masked_by_their_keys(ledger: Ledger) -> None:

@@ -118,17 +118,39 @@ class Ledger:
     def append(self, kind: str, facts: Mapping[str, JsonValue]) -> Entry:
         """Add one entry and return when it is synced. Raises LedgerDamaged, or OSError where it cannot."""
         with self._locked():
-            text = self._read()
-            if text.torn:
-                self._set_aside(text)
-            entry = self._write_line(text, kind, _redacted(facts))
+            last = self._untouched_last() or self._checked_last()
+            entry = self._write_line(last, kind, _redacted(facts))
             self._write_head(entry)
         return entry
 
-    def _write_line(self, text: LedgerText, kind: str, facts: JsonValue) -> Entry:
-        seq = len(text.entries) + 1
+    def _untouched_last(self) -> tuple[int, str] | None:
+        """Number and digest of the last entry, where nobody but ``append`` has touched the file since it.
+
+        Every append leaves the file's size, inode and change time in ``head``; a change time cannot be set,
+        so a file that still has all three is the one whose chain was checked. None for any other: the whole
+        ledger is read then.
+        """
+        words = self._head_words()
+        if len(words) != 5 or not words[0].isdigit():  # noqa: PLR2004 - number, digest and the stamp
+            return None
+        try:
+            status = self._file.stat()
+        except FileNotFoundError:
+            return None
+        if words[2:] != _stamp(status):
+            return None
+        return int(words[0]), words[1]
+
+    def _checked_last(self) -> tuple[int, str]:
+        """The same from reading the whole ledger; an append that a crash cut short is set aside."""
+        text = self._read()
+        if text.torn:
+            self._set_aside(text)
+        return len(text.entries), text.entries[-1].digest if text.entries else GENESIS
+
+    def _write_line(self, last: tuple[int, str], kind: str, facts: JsonValue) -> Entry:
+        seq, previous = last[0] + 1, last[1]
         time = datetime.now(UTC).isoformat(timespec="milliseconds")
-        previous = text.entries[-1].digest if text.entries else GENESIS
         document = {"seq": seq, "prev": previous, "time": time, "kind": kind, "facts": facts}
         line = json.dumps(document, ensure_ascii=True, allow_nan=False).encode("ascii")
         is_new = not self._file.exists()
@@ -143,17 +165,15 @@ class Ledger:
 
     def _write_head(self, entry: Entry) -> None:
         temporary = self.directory / "head.part"
-        temporary.write_text(f"{entry.seq} {entry.digest}\n", "ascii")
+        stamp = " ".join(_stamp(self._file.stat()))
+        temporary.write_text(f"{entry.seq} {entry.digest} {stamp}\n", "ascii")
         temporary.chmod(0o600)
         temporary.replace(self.directory / "head")
 
     def _check_head(self, text: LedgerText) -> None:
         """Raise LedgerDamaged where an acknowledged entry is gone; a crash may only leave the head behind."""
-        try:
-            words = (self.directory / "head").read_text("ascii").split()
-        except FileNotFoundError:
-            return
-        if len(words) != 2:  # noqa: PLR2004 - number and digest; an empty head is a crash's, and proves nothing
+        words = self._head_words()
+        if len(words) not in {2, 5}:  # without and with the file's stamp; a cut head is a crash's, no proof
             return
         if not words[0].isdigit() or words[0] == "0":
             _damaged(str(self.directory / "head"), 1, "a number and a digest", "something else")
@@ -162,6 +182,12 @@ class Ledger:
             _damaged(
                 str(self._file), seq, f"entry {seq}, digest {digest[:16]}", "it is missing or another one"
             )
+
+    def _head_words(self) -> list[str]:
+        try:
+            return (self.directory / "head").read_text("ascii", "replace").split()
+        except FileNotFoundError:
+            return []
 
     def _set_aside(self, text: LedgerText) -> None:
         """Move a torn line out of the way, keeping its bytes."""
@@ -194,6 +220,11 @@ class Ledger:
                 means="without its entry a write could not be told from none; it is not done",
                 next_step="--ledger DIR",
             ) from error
+
+
+def _stamp(status: os.stat_result) -> list[str]:
+    """What changes whenever a file is touched by anybody."""
+    return [str(status.st_size), str(status.st_ino), str(status.st_ctime_ns)]
 
 
 def _redacted(value: JsonValue | Mapping[str, JsonValue]) -> JsonValue:

@@ -2,9 +2,13 @@
 
 import importlib
 import importlib.util
+import json
+from typing import Any
 
+from draftproof.host.local import LocalHost
 from draftproof.host.program import Program, fields_of, program_argv, shell_argv
 from draftproof.host.protocol import Answer, CommandResult, Host
+from draftproof.host.reader import read
 from draftproof.host.ssh import SshHost, is_sftp_only
 
 __all__ = ["call"]
@@ -20,11 +24,14 @@ def call(
 
     Its shell form runs only where the host has no ``python3`` at all, and its SFTP form (with the extra
     ``ssh-sftp``) only where the account serves nothing else. An interpreter that somebody named is never
-    replaced: its absence is then the answer.
+    replaced: its absence is then the answer. On this machine the reading is done by this process, which is
+    not the one that writes.
 
     Raises:
         HostUnreachable: the host cannot be called from here.
     """
+    if isinstance(host, LocalHost) and program == "reader":
+        return _read_here(fields_of(stdin))
     argv = program_argv(host.python, program)
     result = host.run(argv, stdin=stdin, answer=answer, timeout_s=timeout_s)
     if isinstance(host, SshHost) and is_sftp_only(result) and importlib.util.find_spec("asyncssh"):
@@ -40,3 +47,13 @@ def call(
     if nonce in result.stdout or not path.isprintable():
         return result
     return host.run(shell_argv(program, timeout_s), stdin=stdin, answer=answer, timeout_s=timeout_s)
+
+
+def _read_here(ask: dict[str, Any]) -> CommandResult:
+    """The reading program's frame without its process; what it cannot do is told as its last words."""
+    argv = ("reader",)
+    try:
+        facts = {**read(ask), "device": None, "consumer": None}
+    except OSError as error:
+        return CommandResult(argv, 1, b"", str(error).encode("utf-8", "backslashreplace"))
+    return CommandResult(argv, 0, f"{ask['nonce']} seen {json.dumps(facts)}\n".encode("ascii"), b"")

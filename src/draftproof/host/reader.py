@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["answer", "main"]
+__all__ = ["answer", "main", "read"]
 
 FIRST_FRAME_S = 30.0
 
@@ -55,9 +55,14 @@ def answer(wire: Wire, examine: Callable[[dict[str, Any], dict[str, Any]], dict[
     except Refused as refused:
         wire.say("refused", code=refused.code, facts=refused.facts)
         return
+    facts = read(ask)
+    wire.say("seen", **facts, **examine(ask, facts["seen"]))
+
+
+def read(ask: dict[str, Any]) -> dict[str, Any]:
+    """What one request asks for: the file, whether it was quiet around it, the machine."""
     is_quiet = wait_quiet(ask["path"], ask["settle_ms"]) if ask["settle_ms"] else False
-    seen = see(ask["path"], ask["keep_bytes"])
-    wire.say("seen", seen=seen, is_quiet=is_quiet, machine=machine(), **examine(ask, seen))
+    return {"seen": see(ask["path"], ask["keep_bytes"]), "is_quiet": is_quiet, "machine": machine()}
 
 
 def main() -> int:
