@@ -5,6 +5,7 @@ These tests need torch; where it is not installed they are left out, and the hea
 
 import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``dflash_drafters``
 
 HAS_TORCH = find_spec("torch") is not None
 HAS_PEER = HAS_TORCH and find_spec("transformers") is not None

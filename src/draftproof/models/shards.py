@@ -21,6 +21,14 @@ _DTYPES: Mapping[str, torch.dtype] = {
 }
 """The float dtypes a model is loaded from; anything else is quantised or no weight."""
 
+_INTEGERS: Mapping[str, torch.dtype] = {
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "U16": torch.uint16,
+}
+"""The integer dtypes that maps between vocabularies are stored in."""
+
 
 class ShardSource:
     """The tensors of a checkpoint directory.
@@ -77,6 +85,24 @@ class ShardSource:
         """One tensor, a view of the mapped file."""
         entry, dtype = self._entries[name], self.dtype(name)
         return _view(self._maps[entry.shard], entry, dtype)
+
+    def read_integers(self, name: str) -> Tensor:
+        """A tensor of integers as int64.
+
+        Raises:
+            RefusedInput: it holds something else.
+        """
+        entry = self._entries[name]
+        if entry.dtype not in _INTEGERS:
+            raise RefusedInput(
+                name,
+                expected=f"one of {', '.join(_INTEGERS)}",
+                found=entry.dtype,
+                where=f"{self.where}/{entry.shard}",
+                means="these are no ids",
+                next_step=f"draftproof check {self.where}",
+            )
+        return _view(self._maps[entry.shard], entry, _INTEGERS[entry.dtype]).long()
 
 
 def _refuse_defects(ledger: Checkpoint) -> None:
