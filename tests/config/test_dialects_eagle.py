@@ -100,6 +100,14 @@ def test_norm_flags_default_to_false_here() -> None:
     assert (norms.before_residual.value, norms.before_fc.value, norms.output.value) == (False, False, True)
 
 
+def test_norm_flags_inside_eagle_config_are_the_files_own_words() -> None:
+    """NVIDIA's heads write them there; what the file says counts, whichever engine misses it."""
+    norms = _drafter(eagle_config={"norm_before_fc": True, "norm_output": True}).norms
+    assert (norms.before_fc.value, norms.output.value, norms.fc_norm.value) == (True, True, False)
+    assert isinstance(norms.before_fc.source, Written)
+    assert norms.before_fc.source.pointer == "/eagle_config/norm_before_fc"
+
+
 def test_own_head_and_reduced_vocabulary() -> None:
     """An EAGLE-3 checkpoint has its own head; whether it has an embedding the tensors decide."""
     config = _drafter()

@@ -5,6 +5,8 @@ one), at the top level they are hidden states, taken as they are (vLLM).
 Source: SGLang 0.5.23 spec_aux_hidden_state; vLLM 0.33 eagle3_utils and llama_eagle3; SpecForge configs.
 """
 
+from collections.abc import Callable
+
 from draftproof.config.defaults import LLAMA, layer_class
 from draftproof.config.dialects.advisory import parse_advisory
 from draftproof.config.dialects.attention import causal_layers, gated_window, layer_kinds
@@ -86,12 +88,18 @@ def parse_eagle(read: Reader, method: Sourced[Method]) -> DrafterConfig:
 
 def parse_eagle_norms(read: Reader, library: str, *, before_residual: bool) -> Norms:
     """The four norm flags, with what ``library`` takes where they are absent."""
+    flag = _flag_reader(read, library)
     return Norms(
-        before_residual=read.boolean("norm_before_residual", absent=default(before_residual, library)),
-        before_fc=read.boolean("norm_before_fc", absent=default(False, library)),
-        output=read.boolean("norm_output", absent=default(False, library)),
-        fc_norm=read.boolean("fc_norm", absent=default(False, library)),
+        before_residual=flag("norm_before_residual", before_residual),
+        before_fc=flag("norm_before_fc", False),
+        output=flag("norm_output", False),
+        fc_norm=flag("fc_norm", False),
     )
+
+
+def _flag_reader(read: Reader, library: str) -> Callable[[str, bool], Sourced[bool]]:
+    """Flags stand at the top level, or in ``eagle_config`` as NVIDIA's heads write them."""
+    return lambda key, absent: read.boolean(key, f"eagle_config/{key}", absent=default(absent, library))
 
 
 def _taps(read: Reader, depth: Sourced[int], method: Sourced[Method]) -> Taps:
