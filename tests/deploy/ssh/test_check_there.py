@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -48,9 +50,9 @@ def told(document: dict[str, Any]) -> set[tuple[str, str | None, int | None]]:
     return {(f["id"], f["pointer"], f["line"]) for f in document["findings"]}
 
 
-@pytest.mark.parametrize("name", ["loop", "noisy"])
+@pytest.mark.parametrize("name", ["loop", "noisy", "bare"])
 def test_the_same_findings_as_here(name: str, run: Run, drafter: Path) -> None:
-    """Config and tokenizer read there, target and intent here: nothing is told otherwise than here."""
+    """Config and tokenizer read there, with a Python there or without: told exactly as here."""
     options = ("--intent", CLEAN, "--target", TARGET)
     code, there = run("check", f"{name}:{drafter}", *options)
     assert (code, told(there)) == (1, told(run("check", drafter, *options)[1]))
@@ -99,6 +101,22 @@ def test_a_machine_that_is_not_reached_is_exit_three(
     assert (code, document["findings"]) == (3, [])
     assert reason in document["error"]["id"]
     assert run("diff", CLEAN, f"{name}:{drafter}")[0] == 3
+
+
+def test_a_process_there(run: Run, drafter: Path) -> None:
+    """A process of the machine is asked there; where there is no Python to ask it with, that is exit 3."""
+    shutil.copyfile(CLEAN, drafter / "config.json")
+    time.sleep(0.1)
+    with subprocess.Popen(["sleep", "60"]) as process:
+        time.sleep(0.1)
+        assert run("check", f"loop:{drafter}", "--pid", process.pid)[0] == 0
+        shutil.copyfile(STALE, drafter / "config.json")
+        code, document = run("check", f"loop:{drafter}", "--pid", process.pid)
+        bare = run("check", f"bare:{drafter}", "--pid", process.pid)[1]
+        process.kill()
+    told = [(f["id"], f["where"]) for f in document["findings"] if f["id"].startswith("consumer")]
+    assert (code, told) == (1, [("consumer-older-than-file", f"loop:{drafter}/config.json")])
+    assert any(entry["check"].startswith("the file as process") for entry in bare["not_looked"])
 
 
 def test_what_is_missing_there_is_exit_three(run: Run, tmp_path: Path) -> None:
