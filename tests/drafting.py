@@ -42,10 +42,13 @@ def tau(generation: Generation) -> float:
 
 @dataclass
 class Watched:
-    """A proposer whose every proposal is shown to ``look`` before it is verified."""
+    """A proposer whose every proposal is shown to ``look`` before it is verified, or replaced."""
 
     inner: Proposer
     look: Callable[[Context, Proposal], None]
+    instead: Proposer | None = None
+    """What is verified in its place: drives it through patterns of keeping that it would never meet."""
+
     num_looks: int = field(default=0, init=False)
 
     @property
@@ -63,7 +66,7 @@ class Watched:
         proposal = self.inner.propose(context)
         self.look(context, proposal)
         self.num_looks += 1
-        return proposal
+        return proposal if self.instead is None else self.instead.propose(context)
 
 
 def same_proposal(left: Proposal, right: Proposal) -> bool:

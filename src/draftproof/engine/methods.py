@@ -11,6 +11,7 @@ from draftproof.config.raw import read_raw
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.propose import NgramProposer, NoProposer, StartProposer
 from draftproof.engine.propose_draft import prepare_draft
+from draftproof.engine.propose_eagle import prepare_eagle3
 from draftproof.engine.propose_mtp import prepare_mtp
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
@@ -61,6 +62,9 @@ METHODS: Mapping[str, DraftMethod] = MappingProxyType(
             prepare_draft, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DRAFT_MODEL})
         ),
         "mtp": DraftMethod(prepare_mtp, takes=frozenset({_NUM})),
+        "eagle3": DraftMethod(
+            prepare_eagle3, frozenset({_NUM, _BUDGET}), _DRAFTER_ONLY, frozenset({Method.EAGLE3})
+        ),
     }
 )
 """Every method by the name ``--method`` takes."""

@@ -1,16 +1,16 @@
 """A small language model of the same vocabulary as a source of drafts, with a memory of its own.
 
 Source: Leviathan, Kalman, Matias 2023, arXiv:2211.17192; Chen et al. 2023, arXiv:2302.01318.
-Dimensions: K drafted tokens, V the target's vocabulary.
+Dimensions: V the target's vocabulary.
 """
 
 from collections.abc import Callable, Sequence
 
-import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 from draftproof.cache.session import Mark, Session
+from draftproof.engine.draft_chain import draft_chain
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.propose import Context, Proposal, StartProposer
@@ -20,11 +20,9 @@ from draftproof.models.decoder import Decoder
 from draftproof.models.gguf_file import is_gguf
 from draftproof.models.load import load_decoder
 from draftproof.names import HiddenIndex
-from draftproof.speculation.chance import Purpose
-from draftproof.speculation.sampling import distribution
 from draftproof.speculation.tree import DraftTree
 
-__all__ = ["DraftModelProposer", "choose", "prepare_draft"]
+__all__ = ["DraftModelProposer", "prepare_draft"]
 
 NUM_DRAFT_TOKENS = 4
 """Tokens drafted unless asked otherwise."""
@@ -59,16 +57,11 @@ class DraftModelProposer:
         row = self._caught_up(context.tokens) if depth > 0 else None
         if row is None:
             return Proposal(DraftTree.empty())
-        drafted: list[int] = []
-        probs: list[Tensor] = []
-        while True:
-            token, q = choose(_fitted(row, self._vocab_size), context, len(drafted))
-            drafted.append(token)
-            if q is not None:
-                probs.append(q)
-            if len(drafted) == depth:
-                return Proposal(DraftTree.chain(drafted), torch.stack(probs) if probs else None)
-            row = self._read_on([token])
+
+        def read_on(token: int) -> Tensor:
+            return _fitted(self._read_on([token]), self._vocab_size)
+
+        return draft_chain(_fitted(row, self._vocab_size), read_on, context, depth)
 
     def _caught_up(self, tokens: Sequence[int]) -> Tensor | None:
         """[V'] the drafter's logits after ``tokens``; None where it does not know one of them.
@@ -90,23 +83,6 @@ class DraftModelProposer:
         self._read.extend(tokens)
         self._marks.append(self._session.mark())
         return row
-
-
-def choose(row: Tensor, context: Context, ahead: int) -> tuple[int, Tensor | None]:
-    """One drafted token and, where it was drawn, the distribution it was drawn from.
-
-    Args:
-        row: [V] the drafter's logits; -inf where it cannot draft.
-        context: the step.
-        ahead: drafted tokens before this one.
-
-    Returns:
-        The token and [V], or None at temperature 0, where the largest logit is taken.
-    """
-    if context.sampling.is_greedy:
-        return int(row.argmax()), None
-    q = distribution(row, context.sampling)
-    return context.chance.draw(q, len(context.tokens) + ahead, Purpose.DRAFT), q
 
 
 def _agreed(read: Sequence[int], tokens: Sequence[int]) -> int:

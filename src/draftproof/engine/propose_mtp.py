@@ -9,16 +9,15 @@ Source: DeepSeek-V3, arXiv:2412.19437, section 2.2; vLLM 0.33 qwen3_5_mtp.
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from torch import Tensor
 
 from draftproof.config.parse import find_config, parse_config
 from draftproof.config.raw import read_raw
 from draftproof.config.target import TargetConfig
+from draftproof.engine.draft_chain import draft_chain
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.propose import Context, Proposal, StartProposer
-from draftproof.engine.propose_draft import choose
 from draftproof.errors import RefusedInput
 from draftproof.findings.catalogue import found
 from draftproof.findings.place import Place
@@ -62,16 +61,13 @@ class MtpProposer:
         if depth < 1:
             return Proposal(DraftTree.empty())
         row = rows[-1:]
-        drafted: list[int] = []
-        probs: list[Tensor] = []
-        while True:
-            token, q = choose(self._head.logits(row)[0], context, len(drafted))
-            drafted.append(token)
-            if q is not None:
-                probs.append(q)
-            if len(drafted) == depth:
-                return Proposal(DraftTree.chain(drafted), torch.stack(probs) if probs else None)
+
+        def read_on(token: int) -> Tensor:
+            nonlocal row
             row = self._head.read(self._session, row, [token])
+            return self._head.logits(row)[0]
+
+        return draft_chain(self._head.logits(row)[0], read_on, context, depth)
 
 
 def prepare_mtp(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
