@@ -96,6 +96,16 @@ def test_a_named_ledger_must_be_one(drafter: Path, tmp_path: Path, run: Run) -> 
     assert any("ledger-damaged" in entry["reason"] for entry in document["not_looked"])
 
 
+def test_an_empty_name_is_no_place(
+    drafter: Path, tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An unset shell variable does not mean the current directory, to the ledger and to --pid neither."""
+    monkeypatch.chdir(drafter)
+    code, document = run("check", "", "--ledger", tmp_path / "ledger", "--pid", 1)
+    assert (code, document["findings"]) == (3, [])
+    assert any(entry["reason"] == "an empty path" for entry in document["not_looked"])
+
+
 def test_the_text_says_it_in_one_line(
     drafter: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

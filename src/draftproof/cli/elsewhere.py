@@ -36,6 +36,8 @@ def fetched(evidence: Evidence, ssh_config: Path | None) -> Evidence:
 def with_ledger(report: Report, evidence: Evidence, option: Path | None, ssh_config: Path | None) -> Report:
     """The report with what the ledger says was meant to be where the subject is."""
     subject, ledger, is_named = evidence.subject, ledger_at(option), option is not None
+    if not subject.given:
+        return report  # an empty name is no place; the check itself tells that
     place = _elsewhere(subject.given)
     if place is None:
         return consulted(report, Path(subject.given), ledger, is_ledger_named=is_named)
@@ -55,12 +57,13 @@ def with_consumer(report: Report, evidence: Evidence, pid: int | None, ssh_confi
     if pid is None:
         return report
     subject = evidence.subject
-    place = _elsewhere(str(subject.config_path)) or place_at(str(subject.config_path))
     answers: list[Finding | NotLooked]
-    if isinstance(subject.raw, HostUnreachable):
-        lack = NotLooked(f"the file as process {pid} sees it", subject.raw.found, is_required=True)
+    if isinstance(subject.raw, HostUnreachable) or not subject.given:
+        reason = subject.raw.found if isinstance(subject.raw, HostUnreachable) else "an empty path"
+        lack = NotLooked(f"the file as process {pid} sees it", reason, is_required=True)
         answers = [lack]
     else:
+        place = _elsewhere(str(subject.config_path)) or place_at(str(subject.config_path))
         answers = consumer_answers(host_for(place, ssh_config), place, pid)
     return with_answers(report, answers)
 

@@ -36,7 +36,8 @@ def consumer_answers(host: Host, place: Place, pid: int) -> list[Finding | NotLo
     view: Mapping[str, Any] = consumer["view"]
     if view["kind"] == "unreadable":
         return [NotLooked(check, f"{consumer['path']}: {view['error']}", is_required=True)]
-    answers = [*_other_file(place, seen, consumer, view), *_older(place, consumer, view)]
+    others = _other_file(place, seen, consumer, view)
+    answers = [*others, *_older(place, consumer, view, is_ours=not others)]
     answers.append(NotLooked(f"the weights as process {pid} sees them", "only the config is compared"))
     return answers
 
@@ -71,7 +72,9 @@ def _other_file(
     ]
 
 
-def _older(place: Place, consumer: Mapping[str, Any], view: Mapping[str, Any]) -> list[Finding]:
+def _older(
+    place: Place, consumer: Mapping[str, Any], view: Mapping[str, Any], *, is_ours: bool
+) -> list[Finding]:
     """A finding where the process began before the file it finds became what it is."""
     if view["kind"] != "file":
         return []
@@ -80,6 +83,8 @@ def _older(place: Place, consumer: Mapping[str, Any], view: Mapping[str, Any]) -
         return []
     # ctime moves with the name and the mode too, and cannot be set back; mtime only with the content.
     is_content = started + _CLOCK_NS < identity["mtime_ns"]
+    if not is_content and not is_ours:
+        return []  # an inode that lost its name to ours has a new ctime for that alone
     what = "its content" if is_content else "the file (its content, or only its name, mode or links)"
     changed = identity["mtime_ns"] if is_content else identity["ctime_ns"]
     return [
