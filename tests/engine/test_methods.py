@@ -39,6 +39,7 @@ def test_a_method_refuses_what_it_lacks_or_has_no_use_for(name: str) -> None:
         "--drafter": DraftOptions(HERE, drafter=HERE),
         "--num-draft-tokens": DraftOptions(HERE, num_draft_tokens=2),
         "--budget": DraftOptions(HERE, budget=2),
+        "--spine": DraftOptions(HERE, spine=True),
     }
     useless = [options for option, options in given.items() if option not in method.takes | method.needs]
     for options in useless + ([DraftOptions(HERE)] if method.needs else []):

@@ -35,7 +35,10 @@ def generate(
     ] = None,
     chat: Annotated[bool, typer.Option("--chat", help="The prompt is a user's message.")] = False,
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="How to draft: ar (not at all), ngram, auto, ...")
+        str,
+        typer.Option(
+            metavar="NAME", help="How to draft: ar (not at all), ngram, draft, dflash, ddtree, auto, ..."
+        ),
     ] = "ar",
     drafter: Annotated[
         str | None, typer.Option(metavar="DIR", help="The drafter, for the methods that need one.")
@@ -43,7 +46,12 @@ def generate(
     num_draft_tokens: Annotated[
         int | None, typer.Option(metavar="K", help="Draft at most K deep; the drafter's own otherwise.")
     ] = None,
-    budget: Annotated[int | None, typer.Option(metavar="N", help="Nodes of a drafted tree, at most.")] = None,
+    budget: Annotated[
+        int | None, typer.Option(metavar="N", help="ddtree: nodes of the tree, 32 unless given.")
+    ] = None,
+    spine: Annotated[
+        bool, typer.Option("--spine", help="A tree begins with the likeliest chain, whatever its chance.")
+    ] = False,
     max_new_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens at most.")] = 128,
     temperature: Annotated[
         float | None, typer.Option(metavar="T", help="0, the default, takes the largest.")
@@ -120,6 +128,7 @@ def generate(
         method=method,
         num_draft_tokens=num_draft_tokens,
         budget=budget,
+        spine=spine,
         with_text=prompt_ids is None,
     )
     ids = _parse_ids(prompt_ids) if prompt_ids is not None else _encoded(engine, prompt or "", chat=chat)

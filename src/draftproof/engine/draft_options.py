@@ -24,6 +24,9 @@ class DraftOptions:
     budget: int | None = None
     """Nodes of a tree at most, the root not counted; None for the method's own."""
 
+    spine: bool = False
+    """Whether a tree begins with the most probable chain, whatever its chance."""
+
     def __post_init__(self) -> None:
         """Refuse numbers that describe no draft.
 
@@ -48,5 +51,6 @@ class DraftOptions:
             "--drafter": self.drafter,
             "--num-draft-tokens": self.num_draft_tokens,
             "--budget": self.budget,
+            "--spine": self.spine or None,
         }
         return frozenset(name for name, value in said.items() if value is not None)

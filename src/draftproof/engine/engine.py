@@ -59,6 +59,7 @@ class Engine:
         method: str = "ar",
         num_draft_tokens: int | None = None,
         budget: int | None = None,
+        spine: bool = False,
         with_text: bool = True,
     ) -> "Engine":
         """Load a target and, where text is wanted, its tokenizer.
@@ -71,6 +72,7 @@ class Engine:
             method: a name of ``engine.methods.METHODS``, or ``auto``.
             num_draft_tokens: depth of a draft at most; None for the method's own.
             budget: nodes of a drafted tree at most; None for the method's own.
+            spine: a drafted tree begins with the most probable chain, whatever its chance.
             with_text: read the tokenizer; without it requests are token ids.
 
         Raises:
@@ -84,7 +86,9 @@ class Engine:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
         run_in = None if dtype is None else DTYPES[dtype]
         run_on = _device(device)
-        options = DraftOptions(path, None if drafter is None else Path(drafter), num_draft_tokens, budget)
+        options = DraftOptions(
+            path, None if drafter is None else Path(drafter), num_draft_tokens, budget, spine
+        )
         chosen, attach = prepare(method, options)
         if is_gguf(path):
             model = load_decoder(path, dtype=run_in, device=run_on)

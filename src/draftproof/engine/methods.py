@@ -10,6 +10,7 @@ from draftproof.config.parse import find_config, parse_config, require_recognise
 from draftproof.config.raw import read_raw
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.propose import NgramProposer, NoProposer, StartProposer
+from draftproof.engine.propose_dflash import prepare_ddtree, prepare_dflash
 from draftproof.engine.propose_draft import prepare_draft
 from draftproof.engine.propose_eagle import prepare_eagle3
 from draftproof.engine.propose_mtp import prepare_mtp
@@ -24,7 +25,7 @@ AUTO = "auto"
 Attach = Callable[[Decoder], StartProposer]
 """Loads what the method needs beside the target, once the target is there."""
 
-_DRAFTER, _NUM, _BUDGET = "--drafter", "--num-draft-tokens", "--budget"
+_DRAFTER, _NUM, _BUDGET, _SPINE = "--drafter", "--num-draft-tokens", "--budget", "--spine"
 _DRAFTER_ONLY = frozenset({_DRAFTER})
 
 
@@ -58,6 +59,8 @@ METHODS: Mapping[str, DraftMethod] = MappingProxyType(
     {
         "ar": DraftMethod(_prepare_ar),
         "ngram": DraftMethod(_prepare_ngram, takes=frozenset({_NUM})),
+        "dflash": DraftMethod(prepare_dflash, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DFLASH})),
+        "ddtree": DraftMethod(prepare_ddtree, frozenset({_NUM, _BUDGET, _SPINE}), _DRAFTER_ONLY),
         "draft": DraftMethod(
             prepare_draft, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DRAFT_MODEL})
         ),
