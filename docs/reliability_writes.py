@@ -1,6 +1,7 @@
 """The second half of docs/reference/reliability.md: what the suites of writing injected, and what came of it.
 
-The numbers are those of one run, kept in docs/reference/deploy_totals.jsonl, one JSON object a line:
+The numbers are those of one run of each suite, kept in docs/reference/deploy_totals.jsonl, one JSON
+object a line:
 DRAFTPROOF_TOTALS=docs/reference/deploy_totals.jsonl pytest tests/deploy/faults tests/deploy/ssh
 (root, strace, openssh-server, xfsprogs, btrfs-progs and rsync; a suite that lacks one says which).
 """
@@ -37,13 +38,22 @@ SUITES = (
     Suite("S2 power cut after a receipt", "tests/deploy/faults/test_power_cut.py", "S2 power cuts"),
     Suite("S3 fsync fails once, then lies", "tests/deploy/faults/test_fsyncgate.py"),
     Suite("S4 ssh links cut or stalled", "tests/deploy/ssh/test_cuts.py", "S4 ssh cuts"),
-    Suite("S5 and S10 writers, readers and kills at once: one order", "tests/deploy/faults/test_history.py"),
+    Suite(
+        "S5 writers at once, foreign writers, changes after the write",
+        "tests/deploy/faults/test_concurrency.py",
+        "S5 concurrency",
+    ),
+    Suite("S10 writers, readers and kills at once: one order", "tests/deploy/faults/test_history.py"),
     Suite("S6 mounts and namespaces", "tests/deploy/faults/test_mounts.py"),
     Suite("S7 what a serving process sees", "tests/deploy/test_consumer_view.py"),
     Suite(
         "S11 every protocol step removed or altered in turn", "tests/deploy/faults/test_mutants.py", MUTANTS
     ),
     Suite("other tools under the same cut links", "tests/deploy/ssh/test_rivals.py", SIDE_BY_SIDE),
+    Suite("S7 a real serving process", "tests/deploy/faults/test_consumer.py"),
+    Suite("hosts without Python: the shell's write, cut and raced", "tests/host/test_shell.py"),
+    Suite("hosts without Python, over ssh", "tests/deploy/ssh/test_bare.py"),
+    Suite("accounts that serve SFTP only, server faults", "tests/deploy/ssh/test_sftp.py"),
     Suite("many hosts, some dead or refusing", "tests/deploy/ssh/test_fleet.py"),
     Suite("causes of a wrong file, each produced for real", "tests/deploy/test_diagnose.py"),
 )
@@ -70,9 +80,9 @@ def section(counts: dict[str, list[int]]) -> str:
     return "\n".join([
         HEADING,
         "",
-        "The numbers are those of one run, kept in [deploy_totals.jsonl](deploy_totals.jsonl); how to",
-        "repeat it stands in `docs/reliability_writes.py`. At each point one fault is injected into one",
-        "whole verified write. *told*: the write said what it left behind, and a reading agreed;",
+        "The numbers are those of one run of each suite, kept in [deploy_totals.jsonl](deploy_totals.jsonl);",
+        "how to repeat it stands in `docs/reliability_writes.py`. At each point one fault is injected into",
+        "one whole verified write. *told*: the write said what it left behind, and a reading agreed;",
         "*acknowledged*: the fault did not matter, the receipt was given, and the new file was there; *not",
         "done*: told so, and the old file was there; *lost*: acknowledged and not in the image of the disk.",
         "A file that was neither old nor new would be *torn*; an answer belied by a reading fails its suite.",

@@ -16,7 +16,7 @@ Direction = Literal["up", "down"]
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where the first connection is cut; later connections pass whole."""
+    """Where the first connection is cut, or the one in which the sum over all comes so far."""
 
     at: int
     """Bytes that still pass in that direction."""
@@ -24,6 +24,9 @@ class Cut:
     how: How
     direction: Direction = "up"
     """up: from the client to the server."""
+
+    is_sum: bool = False
+    """``at`` counts the bytes of all connections together, for tools that make many."""
 
 
 @dataclass
@@ -34,6 +37,9 @@ class CuttingProxy:
     cut: Cut | None
     passed: dict[str, int] = field(default_factory=lambda: {"up": 0, "down": 0})
     """Bytes of the first connection that passed."""
+
+    summed: dict[str, int] = field(default_factory=lambda: {"up": 0, "down": 0})
+    """Bytes of all connections that passed."""
 
     is_cut: bool = False
     connections: int = 0
@@ -66,24 +72,39 @@ def _accept(listener: socket.socket, server_port: int, proxy: CuttingProxy) -> N
         is_first = proxy.connections == 1
         for direction, source, sink in (("up", client, server), ("down", server, client)):
             threading.Thread(
-                target=_pump, args=(proxy, source, sink, direction if is_first else ""), daemon=True
+                target=_pump,
+                args=(proxy, source, sink, direction),
+                kwargs={"is_first": is_first},
+                daemon=True,
             ).start()
 
 
-def _pump(proxy: CuttingProxy, source: socket.socket, sink: socket.socket, direction: str) -> None:
-    cut = proxy.cut if proxy.cut and proxy.cut.direction == direction else None
+def _cut_for(proxy: CuttingProxy, direction: str, *, is_first: bool) -> Cut | None:
+    """The cut that still waits for this connection."""
+    cut = proxy.cut
+    if cut is None or proxy.is_cut or cut.direction != direction:
+        return None
+    return cut if is_first or cut.is_sum else None
+
+
+def _pump(
+    proxy: CuttingProxy, source: socket.socket, sink: socket.socket, direction: str, *, is_first: bool
+) -> None:
     while True:
+        cut = _cut_for(proxy, direction, is_first=is_first)
+        passed = proxy.summed if cut and cut.is_sum else proxy.passed
         try:
-            data = source.recv(1 if cut and cut.at - proxy.passed[direction] < 1 else 4096)
+            data = source.recv(1 if cut and cut.at - passed[direction] < 1 else 4096)
         except OSError:
             return
-        if cut and proxy.passed[direction] + len(data) > cut.at:
-            _send(sink, data[: cut.at - proxy.passed[direction]])
-            proxy.passed[direction] = cut.at
+        if cut and passed[direction] + len(data) > cut.at:
+            _send(sink, data[: cut.at - passed[direction]])
+            passed[direction] = cut.at
             proxy.is_cut = True
             _end(cut, source, sink)
             return
-        if direction:
+        proxy.summed[direction] += len(data)
+        if is_first:
             proxy.passed[direction] += len(data)
         if not data or not _send(sink, data):
             _close(sink)
