@@ -1,6 +1,6 @@
-"""Environments that live tests need: one Python with one transformers and no torch, made once, then reused.
+"""Environments that live tests need: one Python with the peer to run and what it needs, made once, then reused.
 
-They lie in ``.envs/transformers-<version>`` beside the Makefile, which makes the same ones; ``.ready``
+They lie in ``.envs/<peer>-<version>`` beside the Makefile, which makes the same ones; ``.ready``
 stands in each that is complete.
 """
 
@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-__all__ = ["NEW", "OLD", "REPOSITORY", "VERSIONS", "transformers_python"]
+__all__ = ["NEW", "OLD", "REPOSITORY", "VERSIONS", "peer_python", "transformers_python"]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 OLD, NEW = "4.57.6", "5.24.0"
@@ -21,21 +21,30 @@ VERSIONS = (OLD, NEW)
 
 def transformers_python(version: str) -> Path:
     """The interpreter of the environment with exactly this transformers; made with pip if it is not there."""
+    return peer_python(f"transformers-{version}", f"transformers=={version}")
+
+
+def peer_python(name: str, *requirements: str) -> Path:
+    """The interpreter of the environment ``.envs/<name>``; made with pip of these if it is not there.
+
+    Raises:
+        RuntimeError: pip could not install them.
+    """
     envs = REPOSITORY / ".envs"
     envs.mkdir(exist_ok=True)
-    folder = envs / f"transformers-{version}"
-    with (envs / f"transformers-{version}.lock").open("w") as lock:
+    folder = envs / name
+    with (envs / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make it once
         if not (folder / ".ready").exists():
-            _make(folder, f"transformers=={version}")
+            _make(folder, *requirements)
     return folder / "bin" / "python"
 
 
-def _make(folder: Path, requirement: str) -> None:
+def _make(folder: Path, *requirements: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     _run(sys.executable, "-m", "venv", str(folder))
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-    _run(*pip, requirement)
+    _run(*pip, *requirements)
     (folder / ".ready").touch()
 
 
