@@ -5,30 +5,39 @@ SOURCES := $(shell find src -type f) pyproject.toml constraints.txt README.md LI
 OLD_HF := .envs/transformers-4.57.6
 NEW_HF := .envs/transformers-5.24.0
 
-.PHONY: demo test check lint types right engine live bench docs clean
+.PHONY: help demo test check lint types right hard live engine bench docs clean
 
 demo: .envs/run/.ready $(NEW_HF)/.ready  ## set up and run the main job: the case study, on real files
 	PATH="$(CURDIR)/.envs/run/bin:$$PATH" .envs/run/bin/python examples/stale_config/demo.py $(NEW_HF)/bin/python
 
-test: check  ## set up and pass the tests
+test: check  ## set up and pass every test
 
-check: lint types right live engine  ## what CI runs
+check: lint types right engine live hard  ## what CI runs
 
-lint: .envs/dev/.ready
+help:  ## this list
+	@grep -hE '^[a-z]+:.*##' Makefile | sed -E 's/:.*## / - /'
+
+lint: .envs/dev/.ready  ## format and lint rules
 	.envs/dev/bin/ruff format --check .
 	.envs/dev/bin/ruff check .
 
-types: .envs/dev/.ready
+types: .envs/dev/.ready  ## mypy --strict, tests too
 	.envs/dev/bin/mypy
 
-right: .envs/wheel/.ready  ## the wing without torch, against the built wheel
-	.envs/wheel/bin/python -m pytest -m "not engine and not live"
+right: .envs/wheel/.ready  ## the wing without torch, against the built wheel (minutes)
+	.envs/wheel/bin/python -m pytest -q -n 2 --dist loadfile -m "not engine and not live and not root and not ssh"
 
-live: .envs/wheel/.ready $(OLD_HF)/.ready $(NEW_HF)/.ready  ## real peers: two transformers
-	.envs/wheel/bin/python -m pytest -m "live and not engine"
+engine: .envs/engine/.ready  ## the wing with torch, against the built wheel (minutes)
+	.envs/engine/bin/python -m pytest -q -m "engine and not live"
 
-engine: .envs/engine/.ready  ## the wing with torch, against the built wheel
-	.envs/engine/bin/python -m pytest -m engine
+live: .envs/wheel/.ready .envs/engine/.ready $(OLD_HF)/.ready $(NEW_HF)/.ready  ## real peers, each in its environment
+	.envs/wheel/bin/python -m pytest -q -n 2 --dist loadfile -m "live and not engine"
+	.envs/engine/bin/python -m pytest -q -m "live and engine"
+
+# These drive real shells, sshd, strace and mounts; what a busy machine made late is run once more, and said.
+hard: .envs/wheel/.ready  ## system calls broken, links and power cut, mounts, fleets (needs root and Debian packages)
+	.envs/wheel/bin/python -m pytest -q -m "(root or ssh) and not engine and not live" \
+	|| .envs/wheel/bin/python -m pytest -q -m "(root or ssh) and not engine and not live" --last-failed
 
 bench: .envs/dev/.ready  ## speed: whole processes, interleaved
 	.envs/dev/bin/python bench/cli_import.py
