@@ -1,4 +1,4 @@
-"""Environments that live tests need: one Python with the peer to run and what it needs, made once, then reused.
+"""Environments that live tests need: a Python with the peer and what it needs, made once, then reused.
 
 They lie in ``.envs/<peer>-<version>`` beside the Makefile, which makes the same ones; ``.ready``
 stands in each that is complete.

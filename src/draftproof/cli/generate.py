@@ -37,7 +37,7 @@ def generate(
     method: Annotated[
         str,
         typer.Option(
-            metavar="NAME", help="How to draft: ar (not at all), ngram, draft, dflash, ddtree, auto, ..."
+            metavar="NAME", help="How: ar (no draft), ngram, draft, mtp, dflash, ddtree, eagle3, auto."
         ),
     ] = "ar",
     drafter: Annotated[
@@ -47,7 +47,8 @@ def generate(
         int | None, typer.Option(metavar="K", help="Draft at most K deep; the drafter's own otherwise.")
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(metavar="N", help="ddtree: nodes of the tree, 32 unless given.")
+        int | None,
+        typer.Option(metavar="N", help="Nodes of a drafted tree at most; ddtree: 32 unless given."),
     ] = None,
     spine: Annotated[
         bool, typer.Option("--spine", help="A tree begins with the likeliest chain, whatever its chance.")
