@@ -3,6 +3,9 @@
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -35,10 +38,14 @@ def run(capsys: Capture, *argv: str | Path) -> tuple[int, dict[str, Any]]:
 
 
 def test_the_keys_are_the_contract(capsys: Capture) -> None:
-    """schema, subject, findings, not_looked and facts, and nothing else; each finding has its nine parts."""
+    """The contract's five keys, then verdict, counts, exit and engine; each finding has its nine parts."""
     code, document = run(capsys, STALE, "--intent", CLEAN, "--target", TARGET)
     assert code == 1
-    assert list(document) == ["schema", "subject", "findings", "not_looked", "facts"]
+    keys = ["schema", "subject", "findings", "not_looked", "facts", "verdict", "counts", "exit", "engine"]
+    assert list(document) == keys
+    assert (document["verdict"], document["exit"], document["engine"]) == ("faults found", 1, None)
+    told = [finding["severity"] for finding in document["findings"]]
+    assert document["counts"] == {name: told.count(name) for name in ("error", "warning", "note")}
     assert document["schema"] == "draftproof.check/1"
     assert document["subject"] == str(STALE)
     parts = {"id", "severity", "layer", "subject", "expected", "found", "where", "means", "next"}
@@ -242,7 +249,8 @@ def test_the_text_says_the_same(capsys: Capture) -> None:
     assert output.count("error intent-drift") == 4
     assert "  where  " in output
     assert "not looked at: " in output
-    assert output.rstrip().splitlines()[-1].startswith(f"{STALE.name}: does not hold; 4 errors, ")
+    assert output.rstrip().splitlines()[-1].startswith(f"{STALE.name}: faults found: 4 errors, ")
+    assert f"  next   draftproof write {CLEAN} {STALE}\n" in output
 
 
 def test_foreign_text_cannot_drive_the_terminal(capsys: Capture, tmp_path: Path) -> None:
@@ -280,3 +288,155 @@ def test_equal_neighbours_of_a_list_are_counted(tmp_path: Path, capsys: Capture)
     assert (
         '4 x "sliding_attention", "full_attention"], found [5 x "full_attention"]' in capsys.readouterr().out
     )
+
+
+def test_a_clean_file_is_not_said_to_be_more_than_looked_at(capsys: Capture) -> None:
+    """The last line says in how many checks no fault was found, and how many could not look."""
+    assert main(["check", str(CLEAN)]) == 0
+    output = capsys.readouterr().out
+    _, document = run(capsys, CLEAN)
+    lacking = len(document["not_looked"])
+    last = output.rstrip().splitlines()[-1]
+    assert document["verdict"] == "no fault found"
+    assert last.startswith(f"{CLEAN.name}: no fault found in ")
+    assert last.endswith(f"; {lacking} not looked at")
+    looked, total = map(int, last.split(" in ")[1].split(" checks")[0].split(" of "))
+    assert looked + lacking == total
+
+
+def test_a_subject_that_is_not_there_is_four_lines(capsys: Capture, tmp_path: Path) -> None:
+    """No check is listed where all of them lack the same thing; what to do next is said."""
+    assert main(["check", str(tmp_path / "nothing")]) == 3
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert len(output.err.splitlines()) == 4
+    assert "  next   " in output.err
+
+
+@pytest.mark.parametrize("option", ["--target", "--intent", "--tokenizer"])
+def test_an_empty_option_is_not_an_absent_one(capsys: Capture, option: str) -> None:
+    """A shell's unset variable names nothing that can be read: 3, never "no fault found"."""
+    code, document = run(capsys, CLEAN, option, "")
+    assert (code, document["findings"], document["verdict"]) == (3, [], "could not look")
+    assert any("an empty path" in entry["reason"] for entry in document["not_looked"])
+
+
+def test_an_empty_subject_and_an_empty_engine(capsys: Capture) -> None:
+    """An empty subject is not the current directory; an empty engine is a wrong call."""
+    assert run(capsys, "")[0] == 3
+    assert main(["check", str(CLEAN), "--engine", "", "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["id"] == "usage"
+
+
+@pytest.mark.parametrize(("subject", "said"), [(TARGET, "look swapped"), (CLEAN, "")])
+def test_a_drafter_is_no_target(capsys: Capture, subject: Path, said: str) -> None:
+    """--target that names a drafter is an error; with a language model before it, the two look swapped."""
+    code, document = run(capsys, subject, "--target", CLEAN)
+    (finding,) = [f for f in document["findings"] if f["severity"] == "error"]
+    assert (code, finding["id"], finding["layer"]) == (1, "target-is-a-drafter", "BYTES")
+    assert said in finding["means"]
+    assert not said or finding["next"] == f"draftproof check {CLEAN} --target {TARGET}"
+
+
+def test_a_target_that_is_nothing_is_an_error(capsys: Capture, tmp_path: Path) -> None:
+    """What --target names is held to the same as the subject: unrecognised is 1."""
+    (tmp_path / "config.json").write_text('{"a": 1}\n', "utf-8")
+    code, document = run(capsys, CLEAN, "--target", tmp_path)
+    assert (code, [f["id"] for f in document["findings"]]) == (1, ["target-unrecognised"])
+
+
+def test_secrets_at_any_depth_are_not_shown(capsys: Capture, tmp_path: Path) -> None:
+    """An object or a list below a secret key is masked whole, in JSON and in text."""
+    value = json.loads(CLEAN.read_text("utf-8"))
+    value |= {"password": {"a": "hf_inner"}, "hf_token": ["hf_listed", {"b": "hf_deep"}]}
+    (tmp_path / "config.json").write_text(json.dumps(value), "utf-8")
+    for argv in (["--json"], []):
+        assert main(["check", str(tmp_path), "--intent", str(CLEAN), *argv]) == 1
+        output = capsys.readouterr().out
+        assert "password" in output
+        assert not any(secret in output for secret in ("hf_inner", "hf_listed", "hf_deep"))
+
+
+def test_a_repository_folder_is_the_snapshot_that_main_names(capsys: Capture, tmp_path: Path) -> None:
+    """models--org--name stands for the snapshot of refs/main, as every loader takes it."""
+    repo = tmp_path / "models--org--name"
+    (repo / "refs").mkdir(parents=True)
+    (repo / "snapshots" / "abc").mkdir(parents=True)
+    (repo / "refs" / "main").write_text("abc", "utf-8")
+    shutil.copy(CLEAN, repo / "snapshots" / "abc" / "config.json")
+    code, document = run(capsys, repo)
+    assert code in (0, 1)
+    assert document["facts"]["drafter"]["method"] == "dflash"
+    (repo / "refs" / "main").write_text("def", "utf-8")
+    assert run(capsys, repo)[0] == 3
+
+
+_AS_NOBODY = """
+import os, sys
+from draftproof.cli.main import main
+clean, *argv = sys.argv[1:]
+sys.stdout = open(os.devnull, "w")
+main(["check", clean, "--json"])  # everything is imported before the user changes
+sys.stdout = sys.__stdout__
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+sys.exit(main(["check", *argv, "--json"]))
+"""
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o311])
+def test_a_directory_that_may_not_be_entered_or_listed(mode: int) -> None:
+    """One object of check, findings kept, whichever half of the permission is missing; root steps down."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        home.chmod(0o755)
+        closed = home / "closed"
+        closed.mkdir()
+        for path in (closed / "config.json", home / "stale.json"):
+            shutil.copy(STALE, path)
+        closed.chmod(mode)
+        stale = home / "stale.json"
+        for argv in ([closed], [stale, "--target", closed], [stale, "--tokenizer", closed]):
+            command = [sys.executable, "-c", _AS_NOBODY, str(CLEAN), *map(str, argv)]
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+            document = json.loads(done.stdout)
+            assert document["schema"] == "draftproof.check/1", document
+            assert (done.returncode == 1) == any(f["severity"] != "note" for f in document["findings"])
+            assert done.returncode in (1, 3), document
+            assert any("ermission" in entry["reason"] for entry in document["not_looked"])
+        closed.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("version", "is_outside"), [("0.20.1", False), ("0.26.0", False), ("0.19.0", True), ("1.0", True)]
+)
+def test_an_engine_is_said_to_be_held_against(capsys: Capture, version: str, *, is_outside: bool) -> None:
+    """The engine stands in the output; a version whose source was not read is said to be outside."""
+    _, document = run(capsys, CLEAN, "--engine", f"vllm@{version}")
+    assert document["engine"] == f"vllm {version}"
+    assert any("was read in source" in e["reason"] for e in document["not_looked"]) == is_outside
+    assert not any("--engine" in f["next"] for f in document["findings"])
+    main(["check", str(CLEAN), "--engine", f"vllm@{version}"])
+    assert f"held against vllm {version}" in capsys.readouterr().out
+
+
+def test_a_missing_last_newline_is_told_where_it_was_meant(capsys: Capture, tmp_path: Path) -> None:
+    """Every json.dump leaves it out: a note only beside an intended file that has it."""
+    (tmp_path / "config.json").write_text(CLEAN.read_text("utf-8").rstrip("\n"), "utf-8")
+    intent = tmp_path / "intent.json"
+    intent.write_text(CLEAN.read_text("utf-8").rstrip("\n") + "\n", "utf-8")
+    assert run(capsys, tmp_path)[1]["findings"] == []
+    told = {f["id"] for f in run(capsys, tmp_path, "--intent", intent)[1]["findings"]}
+    assert "json-no-final-newline" in told
+
+
+def test_a_key_of_megabytes_is_told_by_its_beginning(capsys: Capture, tmp_path: Path) -> None:
+    """Unknown keys are cut and counted: the answer stays small."""
+    value = json.loads(CLEAN.read_text("utf-8")) | {f"zz{i}": i for i in range(1000)} | {"y" * 10**6: 1}
+    (tmp_path / "config.json").write_text(json.dumps(value), "utf-8")
+    _, document = run(capsys, tmp_path)
+    (unknown,) = [f for f in document["findings"] if f["id"] == "field-unknown"]
+    assert "more" in unknown["found"][-1]
+    assert len(json.dumps(unknown)) < 20_000

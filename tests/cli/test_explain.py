@@ -7,6 +7,7 @@ import pytest
 
 from draftproof.cli.main import main
 from draftproof.findings.catalogue import CATALOGUE
+from draftproof.findings.failures import FAILURES
 
 Capture = pytest.CaptureFixture[str]
 
@@ -43,7 +44,7 @@ def test_without_an_id_all_are_listed(capsys: Capture) -> None:
     """The list holds every id once."""
     assert main(["explain"]) == 0
     listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
-    assert listed == sorted(CATALOGUE)
+    assert listed == [*sorted(CATALOGUE), *sorted(FAILURES)]
     assert main(["explain", "--json"]) == 0
     assert {kind["id"] for kind in json.loads(capsys.readouterr().out)["kinds"]} == set(CATALOGUE)
 
@@ -53,3 +54,15 @@ def test_the_reference_page_is_what_is_printed(capsys: Capture) -> None:
     assert main(["explain", "--markdown"]) == 0
     page = Path(__file__).parents[2] / "docs" / "reference" / "findings.md"
     assert capsys.readouterr().out == page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("failure_id", sorted(FAILURES))
+def test_every_error_id_is_explained(capsys: Capture, failure_id: str) -> None:
+    """An id that a command ended with has its exit status and meaning, as text and as JSON."""
+    failure = FAILURES[failure_id]
+    assert main(["explain", failure_id]) == 0
+    output = capsys.readouterr().out
+    assert failure.means in output
+    assert f"exit {failure.exit_code}" in output
+    assert main(["explain", failure_id, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["exit"] == failure.exit_code

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json, line, shown
+from draftproof.cli.render import emit_error, emit_json, line, shown
 
 if TYPE_CHECKING:
     from draftproof.config.json_value import JsonValue
@@ -21,6 +21,8 @@ __all__ = ["check"]
 
 _SCHEMA = "draftproof.check/1"
 _EFFECT = "; published effect: "
+_NOTHING = ("nothing", "nothing to mend")
+_VERDICTS = {0: "no fault found", 1: "faults found", 3: "could not look"}
 _WIDTH = 100
 _MOST = 64
 _RUN = 2
@@ -67,7 +69,7 @@ def check(
         target=target,
         intent=intent,
         tokenizer=tokenizer,
-        engine=parse_engine(engine) if engine else None,
+        engine=None if engine is None else parse_engine(engine),
         with_digests=digests,
     )
     evidence = fetched(named, ssh_config)
@@ -105,6 +107,10 @@ def _document(evidence: "Evidence", report: "Report") -> dict[str, object]:
         "findings": [finding.as_dict() for finding in report.findings],
         "not_looked": [entry.as_dict() for entry in report.not_looked],
         "facts": _facts(evidence),
+        "verdict": _VERDICTS[report.exit_code],
+        "counts": _counts(report),
+        "exit": report.exit_code,
+        "engine": None if evidence.engine is None else str(evidence.engine),
     }
     if isinstance(evidence.subject.raw, CouldNotLook):
         document["error"] = evidence.subject.raw.as_dict()
@@ -136,6 +142,11 @@ def _facts_of(model: "Model | None") -> "JsonValue":
 
 
 def _print(evidence: "Evidence", report: "Report", hashed: "list[dict[str, JsonValue]]") -> None:
+    from draftproof.errors import CouldNotLook
+
+    if isinstance(evidence.subject.raw, CouldNotLook) and not report.findings:
+        emit_error(evidence.subject.raw, as_json=False)  # every check lacks the same thing: told once
+        return
     layer = None
     for finding in report.findings:
         if finding.layer is not layer:
@@ -167,7 +178,9 @@ def _print_finding(finding: "Finding") -> None:
         line(f"  cause  {detail}")
         means = CATALOGUE[finding.id].means + means
     for name, text in (("means", means), ("effect", effect), ("next", finding.next)):
-        if text:
+        if name == "next" and text.startswith("draftproof "):
+            line(f"  next   {text}")  # a command is copied: never broken
+        elif text and text not in _NOTHING:
             _wrapped(text, f"  {name:<6} ", "         ")
 
 
@@ -195,20 +208,36 @@ def _short(value: "JsonValue") -> str:
 
 
 def _print_not_looked(report: "Report") -> None:
-    """What could not be looked at, one line a reason."""
+    """What could not be looked at: inputs that were named first, then one paragraph a reason."""
+    for entry in report.not_looked:
+        if entry.is_required:
+            _wrapped(f"could not look at the {entry.check}: {entry.reason}", "", "  ", style="error")
     by_reason: dict[str, list[str]] = {}
     for entry in report.not_looked:
-        by_reason.setdefault(entry.reason, []).append(entry.check)
+        if not entry.is_required:
+            by_reason.setdefault(entry.reason, []).append(entry.check)
     for reason, checks in by_reason.items():
-        _wrapped(f"not looked at: {', '.join(checks)} ({reason})", "", "  ", style="dim")
+        _wrapped(f"not looked at: {reason}", "", "  ", style="dim")
+        _wrapped(", ".join(dict.fromkeys(checks)), "  ", "  ", style="dim")
 
 
 def _print_summary(evidence: "Evidence", report: "Report") -> None:
+    found = ", ".join(f"{n} {name}{'s' if n != 1 else ''}" for name, n in _counts(report).items() if n)
+    lacking = len(report.not_looked)
+    looked = f"{report.num_looked} of {report.num_looked + lacking} checks"
+    verdict = _VERDICTS[report.exit_code]
+    if report.exit_code == 0:
+        told = f"{verdict} in {looked}" + (f" ({found})" if found else "")
+    else:
+        told = f"{verdict}: {found or 'no finding'} in {looked}"
+    name = Path(evidence.subject.given).name or evidence.subject.given
+    against = f"; held against {evidence.engine}" if evidence.engine else ""
+    style = "good" if report.exit_code == 0 else "error"
+    line(f"{name}: {told}; {lacking} not looked at{against}", style=style)
+
+
+def _counts(report: "Report") -> dict[str, int]:
     counts = dict.fromkeys(("error", "warning", "note"), 0)
     for finding in report.findings:
         counts[finding.severity.value] += 1
-    told = ", ".join(f"{n} {name}{'s' if n != 1 else ''}" for name, n in counts.items())
-    verdicts = {0: ("holds", "good"), 1: ("does not hold", "error"), 3: ("could not look", "error")}
-    verdict, style = verdicts[report.exit_code]
-    name = Path(evidence.subject.given).name or evidence.subject.given
-    line(f"{name}: {verdict}; {told}; {len(report.not_looked)} checks not looked at", style=style)
+    return counts

@@ -185,7 +185,7 @@ def with_answers(report: Report, answers: list[Answer]) -> Report:
     lacks = [answer for answer in answers if isinstance(answer, NotLooked)]
     layers = list(Layer)
     merged = sorted((*findings, *report.findings), key=lambda each: layers.index(each.layer))
-    return Report(tuple(merged), (*report.not_looked, *lacks))
+    return replace(report, findings=tuple(merged), not_looked=(*report.not_looked, *lacks))
 
 
 def _places(intents: list[Intent]) -> list[Place]:

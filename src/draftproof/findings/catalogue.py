@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from draftproof.config.raw import JsonValue
+from draftproof.findings.failures import FAILURES
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.kind import Kind
 from draftproof.findings.kinds import (
@@ -90,7 +91,7 @@ def _json(value: Shown) -> JsonValue:
 
 def nearest(kind_id: str) -> list[str]:
     """Up to five ids of the catalogue that look or sound like ``kind_id``."""
-    close = difflib.get_close_matches(kind_id, CATALOGUE, n=5, cutoff=0.5)
+    close = difflib.get_close_matches(kind_id, (*CATALOGUE, *FAILURES), n=5, cutoff=0.5)
     if close:
         return close
     words = {word for word in kind_id.lower().split("-") if word}

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from draftproof.errors import CouldNotLook
 from draftproof.findings.evidence import Evidence, Lacking, NotApplicable
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.follow import without_echoes
@@ -63,6 +64,9 @@ class Report:
 
     not_looked: tuple[NotLooked, ...]
 
+    num_looked: int = 0
+    """Checks that looked at all they wanted to; those that do not apply to the subject are not counted."""
+
     @property
     def exit_code(self) -> int:
         """1 where anything but notes was found; else 3 where something required could not be read; else 0."""
@@ -75,7 +79,9 @@ def check(evidence: Evidence, rules: Iterable[Rule] = RULES) -> Report:
     """Put every rule to the evidence."""
     findings: dict[tuple[str, str, str], Finding] = {}
     not_looked: list[NotLooked] = []
+    num_looked = 0
     for rule in rules:
+        lacking = len(not_looked)
         try:
             for answer in rule.ask(evidence):
                 if isinstance(answer, NotLooked):
@@ -85,10 +91,13 @@ def check(evidence: Evidence, rules: Iterable[Rule] = RULES) -> Report:
                     findings.setdefault((answer.id, answer.where, answer.subject), answer)
         except NotApplicable:
             continue
+        except CouldNotLook as error:
+            not_looked.append(NotLooked(rule.name, f"{error.subject}: {error.found}", is_required=True))
         except Lacking as lack:
             not_looked.append(NotLooked(rule.name, str(lack)))
+        num_looked += len(not_looked) == lacking
     told = without_echoes(findings.values())
-    return Report(tuple(sorted(told, key=_place)), tuple(not_looked))
+    return Report(tuple(sorted(told, key=_place)), tuple(not_looked), num_looked)
 
 
 def _place(finding: Finding) -> tuple[int, int, int, str]:

@@ -20,6 +20,9 @@ __all__ = [
     "Verdict",
     "Versions",
     "parse_engine",
+    "trimmed",
+    "version_text",
+    "versions_read",
 ]
 
 Version = tuple[int, ...]
@@ -102,7 +105,10 @@ _NATIVE = frozenset({"native", "modelopt"})
 _WINDOW = ("/layer_types", "/sliding_window", "/use_sliding_window", "/max_window_layers")
 _IN_LAYER_CONFIG = tuple(f"/transformer_layer_config{field}" for field in _WINDOW)
 _NO_WINDOW_CODE = "qwen3_dflash, which has no window code: every layer runs full and non-causal"
-_VLLM_SOURCE = "vLLM 0.20.1, 0.24.0 and 0.25.0 models/qwen3_dflash.py; #46104, #47914, #48113"
+_VLLM_SOURCE = (
+    "vLLM 0.20.1, 0.24.0 and 0.25.0 models/qwen3_dflash.py; vllm-project/vllm#46104, "
+    "vllm-project/vllm#47914, vllm-project/vllm#48113"
+)
 
 BLIND_SPOTS: tuple[BlindSpot, ...] = (
     BlindSpot(
@@ -175,7 +181,7 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
         ("/sliding_window_non_causal",),
         (),
         "update_dflash, which does not copy it",
-        "vLLM 0.20.1 and 0.26.0 configs/speculators/algos.py; #47745",
+        "vLLM 0.20.1 and 0.26.0 configs/speculators/algos.py; vllm-project/vllm#47745",
         "causality-flattened",
     ),
     BlindSpot(
@@ -231,6 +237,28 @@ LITERAL_TAPS: tuple[tuple[Versions, str], ...] = (
     ),
 )
 """Engines that read a native DFlash file's taps one layer early, with the reason."""
+
+
+def versions_read(name: str) -> tuple[Version, Version]:
+    """The first and the last version of an engine that a row above was read in source for."""
+    rows = [spot.versions for spot in BLIND_SPOTS] + [v for v, _ in (*LAST_TAP_LIMITS, *LITERAL_TAPS)]
+    own = [row for row in rows if row.engine == name]
+    first = [row.since for row in own if row.since is not None]
+    last = [row.until for row in own if row.until is not None]
+    return min(first), max(last)
+
+
+def trimmed(version: Version) -> Version:
+    """The version without trailing zeros: 0.26.0 is 0.26."""
+    while version and version[-1] == 0:
+        version = version[:-1]
+    return version
+
+
+def version_text(version: Version) -> str:
+    """``0.20.1``."""
+    return ".".join(map(str, version))
+
 
 _NAMED = re.compile(r"(?P<name>vllm|sglang)@(?P<version>\d+(?:\.\d+){1,3})")
 

@@ -5,9 +5,11 @@ A rule asks for what it needs. Asking for what could not be had raises Lacking, 
 """
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
+from draftproof.checkpoint.hub_layout import resolve
 from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.parse import Parsed, parse_config
@@ -110,8 +112,9 @@ class Evidence:
         if self.target_model.target is not None:
             return self.target_model.target
         if not isinstance(self.target_model.raw, RawConfig):
-            raise Lacking(f"the target's {self.target_model.config_path} could not be read")
-        raise Lacking(f"{self.target_model.given} is not a target that is known")
+            raise Lacking(_unread(self.target_model, "--target"))
+        kind = "a drafter, not a target" if self.target_model.drafter else "not a target that is known"
+        raise Lacking(f"{self.target_model.given} is {kind}")
 
     @property
     def target_raw(self) -> RawConfig:
@@ -120,7 +123,7 @@ class Evidence:
             raise Lacking("no --target was given")
         if isinstance(self.target_model.raw, RawConfig):
             return self.target_model.raw
-        raise Lacking(f"the target's {self.target_model.config_path} could not be read")
+        raise Lacking(_unread(self.target_model, "--target"))
 
     @property
     def weights(self) -> Checkpoint:
@@ -140,6 +143,8 @@ class Evidence:
         for candidate in candidates:
             if isinstance(candidate, Tokenizer):
                 return candidate
+        if isinstance(self.named_tokenizer, NoTokenizer):
+            raise Lacking(f"no tokenizer at hand: --tokenizer names none ({self.named_tokenizer.reason})")
         raise Lacking("no tokenizer at hand: none beside the subject or the target, no --tokenizer")
 
     @property
@@ -149,19 +154,18 @@ class Evidence:
             raise Lacking("no --intent was given")
         if isinstance(self.intent.raw, RawConfig):
             return self.intent.raw
-        raise Lacking(f"the intended file {self.intent.config_path} could not be read")
+        raise Lacking(_unread(self.intent, "--intent"))
 
 
 def read_model(given: str, *, config_only: bool = False) -> Model:
     """A directory, or a config file, read as far as it can be; nothing here raises for bad input."""
-    path = Path(given)
+    path, unclear = _resolved(given)
     # os.path answers False where pathlib raises: no permission, a NUL, a name too long.
-    directory = path if os.path.isdir(path) else None  # noqa: PTH112
+    directory = path if given and unclear is None and os.path.isdir(path) else None  # noqa: PTH112
     config_path = path / "config.json" if directory else path
-    raw = _read_raw(config_path)
+    raw = unclear or _read_raw(config_path)
     has_more = directory is not None and not config_only
-    is_file = f"{given} is a file, not a directory" if os.path.lexists(path) else f"there is no {given}"
-    alone = is_file if directory is None else "only its config was asked for"
+    alone = _alone(given, unclear) if directory is None else "only its config was asked for"
     return Model(
         given=given,
         directory=directory,
@@ -185,12 +189,46 @@ def read_evidence(
     """Everything named on the command line, read once."""
     return Evidence(
         subject=read_model(subject),
-        target_model=read_model(target) if target else None,
-        intent=read_model(intent, config_only=True) if intent else None,
-        named_tokenizer=_named_tokenizer(tokenizer) if tokenizer else None,
+        target_model=None if target is None else read_model(target),
+        intent=None if intent is None else read_model(intent, config_only=True),
+        named_tokenizer=None if tokenizer is None else _named_tokenizer(tokenizer),
         engine=engine,
         with_digests=with_digests,
     )
+
+
+def _resolved(given: str) -> tuple[Path, CouldNotLook | None]:
+    """The path meant, a cache's repository folder followed to its snapshot; why none is, where none is."""
+    if not given:  # an unset shell variable; pathlib would read the current directory
+        return Path(), CouldNotLook(
+            "''",
+            expected="a path",
+            found="an empty path",
+            where="command line",
+            means="nothing was read, so nothing is known about it",
+            next_step="set the shell variable that the command line names, or leave the option out",
+        )
+    try:
+        return resolve(Path(given)), None
+    except CouldNotLook as error:
+        return Path(given), error
+
+
+def _alone(given: str, unclear: CouldNotLook | None) -> str:
+    """Why there is nothing beside a config: no directory was named."""
+    if unclear is not None:
+        return f"{unclear.subject}: {unclear.found}"
+    # os.path: pathlib raises where it may not look.
+    if os.path.lexists(given):
+        return f"{given} is a file, not a directory"
+    return f"there is no {given}"
+
+
+def _unread(model: Model, option: str) -> str:
+    """Why a model that an option named is not there to look at."""
+    if isinstance(model.raw, CouldNotLook):
+        return f"{option} {shlex.quote(model.given)}: {model.raw.found}"
+    return f"{option} {model.config_path} is not one strict JSON object"
 
 
 def _read_raw(path: Path) -> RawConfig | RefusedConfig | CouldNotLook:
@@ -208,7 +246,9 @@ def _read_weights(directory: Path) -> Checkpoint | NoWeights:
 
 
 def _named_tokenizer(given: str) -> Tokenizer | NoTokenizer:
-    path = Path(given)
+    path, unclear = _resolved(given)
+    if unclear is not None:
+        return NoTokenizer(f"{unclear.subject}: {unclear.found}")
     if not os.path.exists(path):  # noqa: PTH110 - as above
         return NoTokenizer(f"{given}: No such file or directory")
-    return read_tokenizer(path if path.is_dir() else path.parent)
+    return read_tokenizer(path if os.path.isdir(path) else path.parent)  # noqa: PTH112

@@ -3,10 +3,26 @@
 from draftproof.config.json_value import JsonValue
 from draftproof.errors import UsageError
 from draftproof.findings.catalogue import CATALOGUE, nearest
+from draftproof.findings.failures import FAILURES, Failure
 from draftproof.findings.kind import Kind
 from draftproof.names import Layer
 
-__all__ = ["as_dict", "kind_of", "reference_page"]
+__all__ = ["as_dict", "explained", "failure_as_dict", "kind_of", "reference_page"]
+
+
+def explained(any_id: str) -> Kind | Failure:
+    """What an id stands for, of a finding or of an error. Raises UsageError as ``kind_of``."""
+    return FAILURES[any_id] if any_id in FAILURES else kind_of(any_id)
+
+
+def failure_as_dict(failure: Failure) -> dict[str, JsonValue]:
+    """An error's entry for ``--json``."""
+    return {
+        "id": failure.id,
+        "exit": failure.exit_code,
+        "means": failure.means,
+        "next": failure.next,
+    }
 
 
 def kind_of(kind_id: str) -> Kind:
@@ -56,6 +72,15 @@ def reference_page() -> str:
             lines += [f"## {layer.value}", ""]
         for kind in kinds:
             lines += _section(kind)
+    lines += [
+        "## Errors",
+        "",
+        "Ids that a command ends with instead of findings, with its exit status.",
+        "",
+    ]
+    for failure in sorted(FAILURES.values(), key=lambda each: each.id):
+        lines += [f"### {failure.id}", "", f"exit {failure.exit_code}.", ""]
+        lines += [f"- means: {failure.means}", f"- next: {failure.next}", ""]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

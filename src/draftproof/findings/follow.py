@@ -12,6 +12,7 @@ from draftproof.findings.finding import Finding, Severity
 
 __all__ = ["without_echoes"]
 
+_HOLES = ("field-mistyped", "field-misspelt")
 _KEPT = ("intent-", "json-", "hub-", "shard-", "index-")
 """Beginnings of ids that are told whatever else is."""
 
@@ -32,7 +33,8 @@ _POINTER_ECHOES: Mapping[str, frozenset[str]] = MappingProxyType(
     {
         "window-outside-layer-config": frozenset({"field-misplaced"}),
         "field-without-reader": frozenset({"field-misplaced"}),
-        "look-alike": frozenset({"field-odd"}),
+        "look-alike": frozenset({"field-odd", "architecture-unknown"}),
+        "field-odd": frozenset({"architecture-unknown"}),
         "mask-names-token": frozenset({"mask-not-published", "mask-is-special"}),
         "field-conflict": frozenset({"shape-conflict"}),
         "causality-conflict": frozenset({"block-all-causal"}),
@@ -61,7 +63,7 @@ _SIBLINGS = re.compile(r"conv|selector|codebook|markov|confidence|gru|embed_proj
 def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
     """The findings without those that another one of the same file explains, in their order."""
     told = list(findings)
-    mistyped = [f for f in told if f.id == "field-mistyped"]
+    mistyped = [f for f in told if f.id in _HOLES]
     echoes = {id(f) for f in told if any(_is_hole_of(f, cause) for cause in mistyped)}
     echoes.update(id(f) for f in _pairs(told))
     drifted = {(_file(f), f.pointer) for f in told if f.id == "intent-drift"}
@@ -71,9 +73,11 @@ def without_echoes(findings: Iterable[Finding]) -> list[Finding]:
 
 
 def _is_hole_of(finding: Finding, cause: Finding) -> bool:
-    """Whether a finding is about the hole that a mistyped value left."""
-    if finding.id == "field-mistyped" or finding.id.startswith(_KEPT) or _file(finding) != _file(cause):
+    """Whether a finding is about the hole that a mistyped value, or a misspelt key, left."""
+    if finding.id in _HOLES or finding.id.startswith(_KEPT) or _file(finding) != _file(cause):
         return False
+    if cause.id == "field-misspelt":
+        return finding.id.endswith("-absent") and finding.subject == cause.expected
     below = finding.pointer is not None and f"{finding.pointer}/".startswith(f"{cause.pointer}/")
     return below or finding.subject == cause.subject
 

@@ -6,15 +6,19 @@ tokenizer_config.json of transformers (added_tokens_decoder, eos_token, mask_tok
 
 import hashlib
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from draftproof.config.json_bytes import read_limited
 from draftproof.config.raw import JsonValue
+from draftproof.errors import CouldNotLook
 
 __all__ = ["MAX_TOKENIZER_BYTES", "NoTokenizer", "Tokenizer", "read_tokenizer"]
 
 MAX_TOKENIZER_BYTES = 64 * 1024 * 1024
+_MAIN = ("tokenizer.json", "vocab.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +71,21 @@ class _Damaged(Exception):
 
 def read_tokenizer(directory: Path) -> Tokenizer | NoTokenizer:
     """The tokenizer of a directory: tokenizer.json, or vocab.json, with tokenizer_config.json beside it."""
-    main = next((p for n in ("tokenizer.json", "vocab.json") if (p := directory / n).is_file()), None)
+    # os.path answers False where pathlib raises: no permission, a name too long.
+    main = next((p for n in _MAIN if os.path.isfile(p := directory / n)), None)  # noqa: PTH113
     if main is None:
+        if os.path.isdir(directory) and not os.access(directory, os.X_OK):  # noqa: PTH112
+            return NoTokenizer(f"{directory}: its files may not be opened (Permission denied)")
         return NoTokenizer(f"no tokenizer.json or vocab.json in {directory}")
     try:
         defects: list[str] = []
         model = _load(main, defects)
         beside = directory / "tokenizer_config.json"
-        config = _load(beside, defects) if beside.is_file() else {}
+        config = _load(beside, defects) if os.path.isfile(beside) else {}  # noqa: PTH113
     except _Damaged as damage:
         return NoTokenizer(str(damage), is_damaged=True)
+    except CouldNotLook as error:
+        return NoTokenizer(f"{error.subject}: {error.found}")
     texts = _vocabulary(model) if main.name == "tokenizer.json" else _texts(model)
     added = _added(model.get("added_tokens")) | _decoder(config.get("added_tokens_decoder"))
     defects += [
@@ -95,7 +104,8 @@ def read_tokenizer(directory: Path) -> Tokenizer | NoTokenizer:
 
 
 def _load(path: Path, defects: list[str]) -> dict[str, JsonValue]:
-    if path.stat().st_size > MAX_TOKENIZER_BYTES:
+    data = read_limited(path, MAX_TOKENIZER_BYTES)
+    if len(data) > MAX_TOKENIZER_BYTES:
         raise _Damaged(f"{path} is larger than {MAX_TOKENIZER_BYTES} bytes")
 
     def unique(pairs: list[tuple[str, JsonValue]]) -> dict[str, JsonValue]:
@@ -107,8 +117,8 @@ def _load(path: Path, defects: list[str]) -> dict[str, JsonValue]:
         return taken
 
     try:
-        value = json.loads(path.read_text("utf-8"), object_pairs_hook=unique)
-    except (OSError, ValueError, RecursionError) as error:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=unique)
+    except (ValueError, RecursionError) as error:
         raise _Damaged(f"{path} is not readable as JSON: {error}") from error
     if not isinstance(value, dict):
         raise _Damaged(f"{path} is not a JSON object")

@@ -30,6 +30,14 @@ _TAPS = (
         effect="last-layer-tap",
         also=(Severity.ERROR,),
     ),
+    warning(
+        "taps-shifted",
+        "every tapped layer is one away from the published default rule",
+        "a drafter trained by the rule is then fed states one layer off: a few percent of acceptance length, "
+        "never a collapse; right only if this checkpoint was trained so",
+        "compare with the published config of this checkpoint",
+        effect="tap-off-by-one",
+    ),
     error(
         "taps-conflict",
         "two fields name different taps",
@@ -214,6 +222,13 @@ _FIELDS = (
         "a value still holds a shell variable",
         "the placeholder was meant to be replaced when the file was written; readers take it literally",
         "write the value itself",
+    ),
+    warning(
+        "architecture-unknown",
+        "no reader known here registers the class that the file names",
+        "an engine refuses the file, or falls back to another class; which one depends on the engine",
+        "write the architecture that the checkpoint was trained as",
+        also=(Severity.NOTE,),
     ),
     note(
         "field-odd",

@@ -7,6 +7,18 @@ __all__ = ["KINDS"]
 
 KINDS: tuple[Kind, ...] = (
     error(
+        "target-is-a-drafter",
+        "--target names a drafter, not the model it drafts for",
+        "nothing of the pair could be held against anything",
+        "give the drafter first and the model it drafts for after --target",
+    ),
+    error(
+        "target-unrecognised",
+        "--target names a file that is no language model known here",
+        "nothing of the pair could be held against anything",
+        "check that this is the directory you mean",
+    ),
+    error(
         "hidden-size-mismatch",
         "the drafter expects hidden states of another width",
         "fc, the shared embedding or the shared head cannot be applied; engines fail with a shape error",
@@ -52,6 +64,7 @@ KINDS: tuple[Kind, ...] = (
         "right if it was trained so; an engine that keeps one rotary table for both is wrong for one of "
         "them and may change the target's output (vllm-project/vllm-ascend#6612)",
         "confirm against the training config",
+        also=(Severity.WARNING,),
     ),
     warning(
         "rope-scaling-lost",

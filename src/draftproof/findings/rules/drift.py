@@ -1,6 +1,8 @@
 """Drift: the file on disk against the file that was meant, value by value and byte by byte."""
 
+import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 
 from draftproof.config.diff import (
     ABSENT,
@@ -12,6 +14,7 @@ from draftproof.config.diff import (
     formatting_differences,
 )
 from draftproof.config.json_pointer import split_pointer
+from draftproof.config.json_shown import mask_secrets
 from draftproof.config.json_value import JsonValue
 from draftproof.config.raw import RefusedConfig
 from draftproof.errors import CouldNotLook
@@ -21,7 +24,6 @@ from draftproof.findings.evidence import Evidence, Lacking
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file, at_pointer
 from draftproof.findings.rule import Answers, Rule
-from draftproof.printable import MASKED, is_secret_key
 
 __all__ = ["RULES"]
 
@@ -76,15 +78,16 @@ def _drifted(evidence: Evidence, difference: Difference) -> Finding:
         )
     if name in _EFFECTS:
         parts.append(EFFECTS[_EFFECTS[name]].sentence())
-    return found(
+    drifted = found(
         "intent-drift",
         name or "the whole file",
-        expected=_side(difference.a, difference.a_type, name),
-        found=_side(difference.b, difference.b_type, name),
+        expected=_side(difference.a, difference.a_type, difference.pointer),
+        found=_side(difference.b, difference.b_type, difference.pointer),
         at=at_pointer(evidence.raw, difference.pointer),
         detail="; ".join(parts),
         severity=Severity.WARNING if is_advisory else Severity.ERROR,
     )
+    return replace(drifted, next=_mended_by(evidence))
 
 
 def _is_advisory(evidence: Evidence, keys: tuple[str, ...], name: str) -> bool:
@@ -95,17 +98,15 @@ def _is_advisory(evidence: Evidence, keys: tuple[str, ...], name: str) -> bool:
     )
 
 
-def _side(value: JsonValue, kind: str, name: str) -> JsonValue:
-    return ABSENT if kind == ABSENT else _masked(value, name)
-
-
-def _masked(value: JsonValue, name: str) -> JsonValue:
+def _side(value: JsonValue, kind: str, pointer: str) -> JsonValue:
     """The value with every credential in it hidden; that it differs is still told."""
-    if isinstance(value, dict):
-        return {key: _masked(inner, key) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_masked(item, name) for item in value]
-    return MASKED if isinstance(value, str) and is_secret_key(name) else value
+    return ABSENT if kind == ABSENT else mask_secrets(value, pointer)
+
+
+def _mended_by(evidence: Evidence) -> str:
+    """The command that puts the intended bytes where the others are."""
+    intended = shlex.quote(str(evidence.intent.config_path)) if evidence.intent else "INTENT"
+    return f"draftproof write {intended} {shlex.quote(str(evidence.subject.config_path))}"
 
 
 def _how(difference: Difference) -> str:

@@ -2,10 +2,12 @@
 
 import difflib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from draftproof.config.drafter import Method
 from draftproof.config.json_pointer import pointer_of, split_pointer
+from draftproof.config.json_shown import mask_secrets
+from draftproof.config.json_value import one_line
 from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig
@@ -34,6 +36,10 @@ _SIMILAR = (
     0.84  # of difflib: sliding_windows, mask_token_ids and layer_type pass, num_experts for num_heads not
 )
 _SHORTEST = 6  # shorter keys are similar to each other by chance
+
+_MOST_KEYS = 64
+_WIDEST = 200
+"""Of a key that is told: files of a million keys, or keys of megabytes, are told by their beginning."""
 
 _MOST_LAYERS = 4096
 """No model is deeper: a larger number is a fault of the file."""
@@ -74,14 +80,17 @@ def _stumbled(raw: RawConfig, problem: Problem) -> Finding:
         kind = next((k for k, ends in _CONFLICTS if name.endswith(ends)), "field-conflict")
     else:
         kind = "field-odd"
+    # A file known by other fields: what stands in the place of the name is what there is to see.
+    is_named = kind == "field-odd" and pointer in raw.positions
     # A file that names no class, or another model's, is loaded as something else or not at all.
     misnamed = kind == "field-odd" and name == "architectures"
     return found(
         kind,
         name,
         expected=problem.expected,
-        found=problem.found,
+        found=mask_secrets(raw.at(pointer), pointer) if is_named else problem.found,
         at=at_pointer(raw, pointer),
+        detail="the file is read as what its other fields say it is" if is_named else "",
         severity=Severity.WARNING if misnamed else None,
     )
 
@@ -120,11 +129,20 @@ def _ask_unread(evidence: Evidence) -> Answers:
     if unknown and is_drafter:
         yield found(
             "field-unknown",
-            ", ".join(split_pointer(pointer)[-1] for pointer in unknown),
+            _some([split_pointer(pointer)[-1] for pointer in unknown], ", "),
             expected="keys that a known reader takes",
-            found=[*unknown],
+            found=[one_line(pointer, _WIDEST) for pointer in unknown[:_MOST_KEYS]] + _rest(unknown),
             at=at_pointer(raw, unknown[0]),
         )
+
+
+def _some(names: Sequence[str], between: str) -> str:
+    """The first names, each cut to one line, and how many more there are."""
+    return between.join([*(one_line(name, _WIDEST) for name in names[:_MOST_KEYS]), *_rest(names)])
+
+
+def _rest(names: Sequence[str]) -> list[str]:
+    return [f"and {len(names) - _MOST_KEYS} more"] if len(names) > _MOST_KEYS else []
 
 
 def _ask_unexpanded(evidence: Evidence) -> Answers:
@@ -136,7 +154,7 @@ def _ask_unexpanded(evidence: Evidence) -> Answers:
                 "value-unexpanded",
                 keys[-1],
                 expected="the value itself",
-                found=value,
+                found=mask_secrets(value, pointer_of(keys)),
                 at=at_pointer(raw, pointer_of(keys)),
             )
 
@@ -241,7 +259,7 @@ def _ask_recognised(evidence: Evidence) -> Answers:
             "drafter-unrecognised",
             "the whole file",
             expected=config.looked_for,
-            found=", ".join(config.keys) or "an empty object",
+            found=_some(config.keys, ", ") or "an empty object",
             at=at_pointer(evidence.raw, ""),
         )
 

@@ -16,6 +16,7 @@ from draftproof.findings.tokenizer import NoTokenizer
 
 __all__ = ["RULES"]
 
+_LAST_LINE = "json-no-final-newline"
 _CODE = (".py", ".pyc", ".so")
 _PICKLES = (".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib")
 _TEMPLATES = (".jinja", ".jinja2")
@@ -31,7 +32,14 @@ def _ask_config(evidence: Evidence) -> Answers:
                 yield _defective(defect, str(model.config_path))
         else:
             for defect in raw.oddities:
-                yield _defective(defect, raw.origin)
+                if defect.id != _LAST_LINE or _was_meant_with_one(evidence):
+                    yield _defective(defect, raw.origin)
+
+
+def _was_meant_with_one(evidence: Evidence) -> bool:
+    """Whether the intended file ends its last line; nothing else makes that worth a word."""
+    intent = evidence.intent.raw if evidence.intent else None
+    return isinstance(intent, RawConfig) and all(defect.id != _LAST_LINE for defect in intent.oddities)
 
 
 def _models(evidence: Evidence) -> list[tuple[str, Model]]:

@@ -5,7 +5,7 @@ kinds' texts.
 """
 
 from draftproof.config.defaults import layer_class
-from draftproof.config.drafter import Method
+from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.source import ClassDefault, Sourced
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, NotApplicable
@@ -21,6 +21,9 @@ _PADDING = 1024
 """Embeddings are padded to multiples of 64 to 512: tables further apart belong to other tokenizers."""
 
 _ALIGNED = 64
+
+_BLOCK = frozenset({Method.DFLASH, Method.DFLASH2, Method.DSPARK, Method.DOMINO})
+"""Methods whose published drafters rotate as their targets do; Llama-style heads are trained with 10000."""
 
 
 def _ask_width(evidence: Evidence) -> Answers:
@@ -129,12 +132,16 @@ def _ask_positions(evidence: Evidence) -> Answers:
 def _ask_rope(evidence: Evidence) -> Answers:
     raw, mine, theirs = evidence.raw, evidence.drafter.rope, evidence.target.rope
     if mine.theta.is_written and theirs.theta.is_written and mine.theta.value != theirs.theta.value:
+        filled = _class_default(evidence.drafter)
+        is_filled = filled is not None and mine.theta.value == filled[0]
         yield found(
             "rope-theta-differs",
             "rope_theta",
             expected=theirs.theta.value,
             found=mine.theta.value,
             at=at_source(raw, mine.theta, "/rope_theta"),
+            detail=f"it is what {filled[1]} fills in where nothing is said" if filled and is_filled else "",
+            severity=Severity.WARNING if is_filled else None,
         )
     if theirs.type.value not in (None, "default") and mine.type.value in (None, "default"):
         yield found(
@@ -144,6 +151,15 @@ def _ask_rope(evidence: Evidence) -> Answers:
             found=mine.type.value or "absent",
             at=at_source(raw, mine.type, "/rope_scaling"),
         )
+
+
+def _class_default(drafter: DrafterConfig) -> tuple[float, str] | None:
+    """The rope base that the config class fills in, and that class; None for heads trained with it."""
+    known = layer_class(drafter.model_type.value)
+    if drafter.method.value not in _BLOCK or known is None:
+        return None
+    base = known.values["rope_theta"]
+    return float(base), known.library
 
 
 def _ask_dtype(evidence: Evidence) -> Answers:

@@ -5,12 +5,15 @@ models/dflash.py (silu only); speculators 0.9.0 (the registered types).
 """
 
 import re
+from difflib import get_close_matches
 
 from draftproof.config.drafter import DrafterConfig, Method
+from draftproof.config.json_value import one_line
 from draftproof.config.source import Sourced, Unknown
 from draftproof.findings.catalogue import found
+from draftproof.findings.classes import CLASSES
 from draftproof.findings.evidence import Evidence, NotApplicable
-from draftproof.findings.fields import layer_base, says, text_at, true_at, value_at
+from draftproof.findings.fields import layer_base, says, text_at, texts_at, true_at, value_at
 from draftproof.findings.finding import Severity
 from draftproof.findings.place import at_pointer, at_source
 from draftproof.findings.rule import Answers, Rule
@@ -25,6 +28,9 @@ _DRAFTER_TYPES = ("qwen3", "gpt_oss")
 
 _OTHERS = re.compile(r"(qwen|llama|gemma|glm|deepseek|mi[sx]tral|phi|lfm|kimi|minimax|mimo|nemotron|longcat)")
 """Beginnings of ordinary models' types: a drafter that carries one was given its target's."""
+
+_SLIP = 0.9
+"""Of difflib: DFlashDraftModell passes, DFlashQwen3Model for DFlashDraftModel does not."""
 
 _DTYPES = ("float16", "bfloat16", "float32", "float64", "half", "float", "auto")
 
@@ -140,6 +146,25 @@ def _ask_class(evidence: Evidence) -> Answers:
         )
 
 
+def _ask_name(evidence: Evidence) -> Answers:
+    """The class named must be one that an engine registers; a slip of the pen still reads as its method."""
+    raw, drafter = evidence.raw, evidence.drafter
+    names = texts_at(raw, "/architectures") or []
+    if drafter.dialect in ("target", "mtp", "speculators") or not names:
+        raise NotApplicable
+    if not isinstance(drafter.architecture.value, str) or any(name in CLASSES for name in names):
+        raise NotApplicable
+    close = get_close_matches(names[0], CLASSES, n=1, cutoff=_SLIP)
+    yield found(
+        "architecture-unknown",
+        "architectures",
+        expected=close[0] if close else "a class that an engine registers for drafters",
+        found=one_line(names[0]),
+        at=at_pointer(raw, "/architectures"),
+        severity=None if close else Severity.NOTE,
+    )
+
+
 def _ask_own(evidence: Evidence) -> Answers:
     """What DFlash 2 needs beyond DFlash: positive integers, all four."""
     raw, drafter = evidence.raw, evidence.drafter
@@ -225,6 +250,7 @@ RULES = (
     Rule("values a reader can use", ("field-invalid", "field-mistyped"), _ask_numbers),
     Rule("activation of the drafter", ("activation-not-silu",), _ask_activation),
     Rule("class that parses the file", ("model-type-odd",), _ask_class),
+    Rule("class that an engine registers", ("architecture-unknown",), _ask_name),
     Rule("fields of DFlash 2", ("field-absent", "field-invalid", "field-mistyped"), _ask_own),
     Rule("method named", ("field-invalid",), _ask_method),
     Rule("labels and causality of the block", ("anchor-sampled", "block-all-causal"), _ask_anchor),

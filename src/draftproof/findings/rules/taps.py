@@ -7,6 +7,7 @@ layer order; vLLM interfaces.EagleModelMixin drops repeats.
 from collections.abc import Sequence
 from itertools import pairwise
 
+from draftproof.config.dialects.taps import spread_layer_ids
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import Sourced, Written
@@ -21,6 +22,7 @@ from draftproof.names import Layer
 
 __all__ = ["RULES"]
 
+_FEWEST, _DEEPEST = 3, 4096
 _TAPPED = frozenset({Method.DFLASH, Method.DFLASH2, Method.DSPARK, Method.DOMINO})
 
 
@@ -179,7 +181,31 @@ def _depth_source(evidence: Evidence, drafter: DrafterConfig) -> str:
     return ""
 
 
+def _ask_shift(evidence: Evidence) -> Answers:
+    """Every id one away from the published default rule: hidden indexes written as layer ids, or back."""
+    raw, drafter = evidence.raw, evidence.drafter
+    ids, depth = drafter.taps.layer_ids, _depth(evidence, drafter)
+    is_native = drafter.method.value is Method.DFLASH and drafter.dialect in ("native", "modelopt")
+    if not is_native or not isinstance(ids.source, Written) or "aux_hidden" in ids.source.pointer:
+        raise NotApplicable
+    said = [tap for tap in ids.value or () if tap is not None]
+    if depth is None or not _FEWEST <= len(said) <= depth <= _DEEPEST:
+        raise NotApplicable  # one or two ids lie beside the rule's by chance
+    rule = [*spread_layer_ids(depth, len(said))]
+    for shift, looks in ((1, "hidden-state indexes, which count from 1"), (-1, "ids with one taken off")):
+        if said == [tap + shift for tap in rule]:
+            yield found(
+                "taps-shifted",
+                "target_layer_ids",
+                expected=rule,
+                found=said,
+                at=at_source(raw, ids, ""),
+                detail=f"they look like {looks}; the rule is dflash 0.1.0's for a target of {depth} layers",
+            )
+
+
 RULES = (
+    Rule("taps beside the published rule", ("taps-shifted",), _ask_shift),
     Rule("order of the tapped layers", ("taps-not-increasing",), _ask_order),
     Rule("tapped layers inside the target", ("taps-out-of-range", "taps-last-layer"), _ask_range),
     Rule("tapped layers written", ("taps-absent",), _ask_absent),

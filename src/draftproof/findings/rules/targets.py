@@ -3,6 +3,12 @@
 Source: transformers 5.24.0 config classes (layer_types has one entry per layer; heads divide evenly).
 """
 
+import shlex
+from dataclasses import replace
+
+from draftproof.config.drafter import DrafterConfig
+from draftproof.config.json_value import one_line
+from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.raw import RawConfig
 from draftproof.config.target import TargetConfig
 from draftproof.findings.catalogue import found
@@ -25,6 +31,7 @@ _POSITIVE = (
     "max_position_embeddings",
 )
 _COUNTS = ("mtp_num_hidden_layers", "num_nextn_predict_layers")
+_MOST_KEYS = 8
 _NEEDED = ("hidden_size", "num_hidden_layers")
 
 
@@ -90,7 +97,36 @@ def _ask_layers(evidence: Evidence) -> Answers:
             )
 
 
+def _ask_role(evidence: Evidence) -> Answers:
+    """What --target names must be a language model, not a drafter and not nothing."""
+    model = evidence.target_model
+    if model is None or not isinstance(model.raw, RawConfig) or model.parsed is None:
+        raise NotApplicable
+    config = model.parsed.config
+    if isinstance(config, DrafterConfig):
+        is_swapped = evidence.subject.target is not None
+        finding = found(
+            "target-is-a-drafter",
+            "--target",
+            expected="the config of a language model",
+            found=f"a drafter ({config.method.value or 'of an unknown method'})",
+            at=at_pointer(model.raw, ""),
+            detail="the two look swapped: what is checked is a language model" if is_swapped else "",
+        )
+        turned = f"draftproof check {shlex.quote(model.given)} --target {shlex.quote(evidence.subject.given)}"
+        yield replace(finding, next=turned) if is_swapped else finding
+    elif isinstance(config, UnrecognisedConfig):
+        yield found(
+            "target-unrecognised",
+            "--target",
+            expected="the config of a language model",
+            found=", ".join(map(one_line, config.keys[:_MOST_KEYS])) or "an empty object",
+            at=at_pointer(model.raw, ""),
+        )
+
+
 RULES = (
+    Rule("what --target names", ("target-is-a-drafter", "target-unrecognised"), _ask_role),
     Rule("numbers of the target", ("field-invalid", "heads-indivisible"), _ask_numbers),
     Rule("shapes of the target written", ("field-absent",), _ask_written),
     Rule("layer types of the target", ("layer-types-length",), _ask_layers),

@@ -10,6 +10,7 @@ from draftproof.checkpoint.hub import read_hub
 from draftproof.checkpoint.ledger import Checkpoint
 from draftproof.checkpoint.pages import scan_pages
 from draftproof.checkpoint.shard import ArtefactDefect
+from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable
 from draftproof.findings.fields import first_written, says, text_at
@@ -23,6 +24,7 @@ _PLAIN_TYPES = ("llama", "qwen2", "qwen3", "qwen3_moe", "gpt_oss", "gemma3_text"
 """``model_type`` of classes that AutoModelForCausalLM resolves without looking at ``architectures``."""
 
 _DRAFTER_ONLY = ("fc.weight", "hidden_norm.weight", "model.fc.weight", "model.hidden_norm.weight")
+_PUBLISHED = "content against the name it was published under"
 _BIAS_FIELDS = ("/eagle_fc_bias", "/eagle_config/eagle_fc_bias", "/fc_bias", "/eagle_config/fc_bias")
 
 
@@ -70,12 +72,16 @@ def _ask_hub(evidence: Evidence) -> Answers:
     """What a hub cache, or a download's records, prove without a network."""
     for model in _sides(evidence):
         if model.directory is not None:
-            report = read_hub(model.directory, with_weights=evidence.with_digests)
+            try:
+                report = read_hub(model.directory, with_weights=evidence.with_digests)
+            except CouldNotLook as error:
+                yield NotLooked(_PUBLISHED, f"{error.subject}: {error.found}", is_required=True)
+                continue
             yield from _told(report.defects)
             for reason in report.not_proven:
-                yield NotLooked("content against the name it was published under", reason)
+                yield NotLooked(_PUBLISHED, reason)
     if evidence.subject.directory is None:
-        raise Lacking(evidence.subject.far or f"{evidence.subject.given} is a file, not a directory")
+        _require(evidence)
 
 
 def _ask_ownership(evidence: Evidence) -> Answers:
@@ -131,7 +137,7 @@ def _ask_bias(evidence: Evidence) -> Answers:
 RULES = (
     Rule("weight files", tuple(ARTEFACTS), _ask_files),
     Rule("pages of the weights", tuple(ARTEFACTS), _ask_pages),
-    Rule("content against the name it was published under", tuple(ARTEFACTS), _ask_hub),
+    Rule(_PUBLISHED, tuple(ARTEFACTS), _ask_hub),
     Rule("head and embedding of its own", ("owns-head",), _ask_ownership),
     Rule("a class that keeps every tensor", ("loads-as-plain-model",), _ask_plain),
     Rule("bias of fc", ("fc-bias-unannounced",), _ask_bias),
