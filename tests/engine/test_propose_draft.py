@@ -9,6 +9,7 @@ import pytest
 import torch
 
 from drafting import Watched, prompt_of, run, same_proposal, tau
+from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
 from draftproof.engine.propose import Context, Proposal
 from draftproof.engine.propose_draft import DraftModelProposer
@@ -82,6 +83,23 @@ def test_what_it_remembers_is_what_it_would_read_afresh(
     watched = Watched(DraftModelProposer(model, 128, 3), look)
     run(engine, prompt_of(2, 30), 60, lambda: watched, sampling)
     assert watched.num_looks > 10
+
+
+@pytest.mark.parametrize("drafter", [*KINDS, "windowed"])
+def test_it_follows_whatever_is_kept(
+    drafter: str, drafters: dict[str, Decoder], tiny_engine: MakeEngine
+) -> None:
+    """Driven by half-true drafts of another source, its memory after every pattern is that of a fresh one."""
+    model, engine = drafters[drafter], tiny_engine("hybrid", "float64")
+    prompt = prompt_of(6, 8)
+    truth = [*prompt, *run(engine, prompt, 60).token_ids]
+
+    def look(context: Context, proposal: Proposal) -> None:
+        assert same_proposal(proposal, DraftModelProposer(model, 128, 3).propose(context))
+
+    watched = Watched(DraftModelProposer(model, 128, 3), look, Adversary(truth, 128, 3))
+    generation = run(engine, prompt, 60, lambda: watched)
+    assert {step.num_accepted for step in generation.steps} >= {0, 2, 4}
 
 
 def test_a_drafter_whose_context_ends_leaves_the_target_alone(

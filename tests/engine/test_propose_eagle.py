@@ -243,6 +243,11 @@ def test_a_drafter_of_another_target_is_refused(
     assert refusal(tmp_path, tiny_targets["dense"]) == expected
 
 
+def test_what_is_no_eagle3_drafter_is_refused(tiny_targets: dict[str, Path]) -> None:
+    """A language model in the drafter's place is told before anything is loaded."""
+    assert refusal(tiny_targets["hybrid"], tiny_targets["dense"]) == "refused"
+
+
 def test_offsets_that_lead_out_of_the_vocabulary_are_refused(
     tmp_path: Path, tiny_targets: dict[str, Path]
 ) -> None:

@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from drafting import Watched, prompt_of, run, same_proposal, tau
+from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
 from draftproof.engine.propose import Context, Proposal
 from draftproof.engine.propose_mtp import MtpProposer
@@ -115,6 +116,25 @@ def test_what_it_remembers_is_what_it_would_read_afresh(
     watched = Watched(MtpProposer(head, 4), look)
     run(engine, prompt_of(2, 30), 60, lambda: watched, sampling)
     assert watched.num_looks > 10
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_it_follows_whatever_is_kept(kind: str, engines: dict[str, Engine], folders: dict[str, Path]) -> None:
+    """Driven by half-true drafts of another source, its memory after every pattern is that of a fresh one."""
+    engine = engines[kind]
+    head = load_mtp(folders[kind], engine.target)
+    prompt = prompt_of(6, 8)
+    truth = [*prompt, *run(engine, prompt, 60).token_ids]
+
+    def look(context: Context, proposal: Proposal) -> None:
+        tokens = list(context.tokens)
+        read = engine.target.prefill(engine.target.new_session(), tokens[:-1], with_normed=True)
+        afresh = Context(tokens, context.max_depth, {}, context.sampling, context.chance, normed=read.normed)
+        assert same_proposal(proposal, MtpProposer(head, 4).propose(afresh))
+
+    watched = Watched(MtpProposer(head, 4), look, Adversary(truth, 128, 3))
+    generation = run(engine, prompt, 60, lambda: watched)
+    assert {step.num_accepted for step in generation.steps} >= {0, 2, 4}
 
 
 def test_a_head_that_knows_the_target_is_kept(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from torch import Tensor
 
+from draftproof.config.parse import find_config, parse_config
+from draftproof.config.raw import read_raw
 from draftproof.engine.draft_chain import draft_chain
 from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.grow_tree import grow_tree
@@ -20,7 +22,7 @@ from draftproof.findings.place import Place
 from draftproof.models.decoder import Decoder
 from draftproof.models.eagle3 import Eagle3Drafter, Eagle3Read
 from draftproof.models.eagle3_load import load_eagle3
-from draftproof.models.eagle3_shape import Eagle3Shape
+from draftproof.models.eagle3_shape import Eagle3Shape, require_eagle3
 from draftproof.models.gguf_file import is_gguf
 from draftproof.names import HiddenIndex
 from draftproof.speculation.tree import DraftTree
@@ -119,6 +121,8 @@ def prepare_eagle3(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     directory = options.drafter
     if directory is None:
         raise RuntimeError("EAGLE-3 without a drafter")
+    config = find_config(directory)
+    require_eagle3(parse_config(read_raw(config)), str(config))
     refuse_mismatch(directory, None if is_gguf(options.target) else options.target, _FATAL)
     count, budget = options.num_draft_tokens, options.budget
 

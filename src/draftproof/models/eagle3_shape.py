@@ -17,7 +17,7 @@ from draftproof.models.reading_rope import read_rope
 from draftproof.models.shape import AttentionShape, DecoderShape, LayerShape
 from draftproof.names import HiddenIndex
 
-__all__ = ["Eagle3Norms", "Eagle3Shape", "read_eagle3_shape"]
+__all__ = ["Eagle3Norms", "Eagle3Shape", "read_eagle3_shape", "require_eagle3"]
 
 _SPENT: Mapping[str, tuple[JsonValue, ...] | None] = {
     "use_sliding_window": None,
@@ -38,6 +38,10 @@ _SPENT: Mapping[str, tuple[JsonValue, ...] | None] = {
     "use_input_layernorm_in_first_layer": (None, True),
 }
 """Extras built in, spent on the canonical fields or idle: whatever they say (None), or only these values."""
+
+_IDLE = frozenset({"/speculators_config", "/tie_word_embeddings"})
+"""Unread keys of the outer object that speculators 0.9.0 writes: a null, and a flag of a class whose head and
+embedding are tensors of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +93,11 @@ def read_eagle3_shape(
         RefusedInput: the file describes another kind of drafter, leaves out what the forward pass needs, or
             holds what would change it in a way not built here.
     """
-    drafter = parsed.config
-    if not isinstance(drafter, DrafterConfig) or drafter.method.value is not Method.EAGLE3:
-        raise _other_kind(drafter.method.value if isinstance(drafter, DrafterConfig) else None, origin)
+    drafter = require_eagle3(parsed, origin)
     needs = Needs("drafter config", origin)
     for pointer in parsed.unparsed:
-        needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
+        if pointer not in _IDLE:
+            needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
     for problem in parsed.problems:
         needs.complain(f"{problem.pointer or 'the file'} ({problem.kind}: {problem.found})")
     for key, said in drafter.extras.items():
@@ -164,8 +167,17 @@ def _layer(index: int, layer: DrafterLayer, needs: Needs) -> LayerShape:
     return LayerShape(is_recurrent=False, window=None)
 
 
-def _other_kind(method: Method | None, origin: str) -> RefusedInput:
-    return RefusedInput(
+def require_eagle3(parsed: Parsed, origin: str) -> DrafterConfig:
+    """The drafter of a config file, if it is an EAGLE-3 one.
+
+    Raises:
+        RefusedInput: it describes something else.
+    """
+    drafter = parsed.config
+    method = drafter.method.value if isinstance(drafter, DrafterConfig) else None
+    if isinstance(drafter, DrafterConfig) and method is Method.EAGLE3:
+        return drafter
+    raise RefusedInput(
         "drafter",
         expected="an EAGLE-3 drafter",
         found="no drafter that is known" if method is None else method.value,
