@@ -1,5 +1,6 @@
 """models.dflash: the cached drafter against a slow plain twin, and a memory of context rows alone."""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -224,6 +225,25 @@ def test_every_tensor_is_used_once_and_every_weight_filled(
         tensors["fc.weight"] = torch.zeros(48, 48)
     with pytest.raises(RefusedInput):
         load_dflash(write_drafter(tmp_path / "drafter", config, tensors), target)
+
+
+TESTS = Path(__file__).parents[1]
+GRADES = json.loads((TESTS / "config_grades.json").read_text())["grades"]
+COMPLETE = sorted(
+    name
+    for name, grade in GRADES.items()
+    if grade in "VN" and name.endswith(("-dflash.json", "-dflash-b16.json"))
+)
+
+
+@pytest.mark.parametrize("name", COMPLETE)
+def test_every_complete_published_config_can_be_run(name: str) -> None:
+    """Each gives taps, layers and tokens to draft; which layers slide is what the file says."""
+    shape, said = read_dflash(TESTS / "configs" / name), json.loads((TESTS / "configs" / name).read_text())
+    assert shape.taps == tuple(index + 1 for index in said["dflash_config"]["target_layer_ids"])
+    kinds = said["layer_types"] if said.get("layer_types") else ["full_attention"] * len(shape.layers)
+    assert [layer.window is not None for layer in shape.layers] == [k == "sliding_attention" for k in kinds]
+    assert shape.num_draft_tokens == shape.block_size - 1 > 0
 
 
 @pytest.mark.parametrize(
