@@ -47,6 +47,14 @@ KINDS: tuple[Kind, ...] = (
         "the width it finds",
         "delete quantization_config, or take the quantised weights it belongs to",
     ),
+    note(
+        "dtype-differs",
+        "the weights are stored in another float type than the config names",
+        "an engine casts them to the type named; values that float16 cannot hold were lost when the file was "
+        "written, and no cast brings them back",
+        "compare with the published weights; name the type the drafter was trained in",
+        also=(Severity.WARNING,),
+    ),
     error(
         "head-missing",
         "a reduced draft vocabulary without a head of its own",

@@ -14,7 +14,7 @@ from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable
 from draftproof.findings.fields import first_written, says, text_at
-from draftproof.findings.finding import Finding, NotLooked
+from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import Place, at_pointer, at_tensor
 from draftproof.findings.rule import Answers, Rule
 
@@ -24,6 +24,7 @@ _PLAIN_TYPES = ("llama", "qwen2", "qwen3", "qwen3_moe", "gpt_oss", "gemma3_text"
 """``model_type`` of classes that AutoModelForCausalLM resolves without looking at ``architectures``."""
 
 _DRAFTER_ONLY = ("fc.weight", "hidden_norm.weight", "model.fc.weight", "model.hidden_norm.weight")
+_FLOATS = {"F16": "float16", "BF16": "bfloat16", "F32": "float32"}
 _PUBLISHED = "content against the name it was published under"
 _BIAS_FIELDS = ("/eagle_fc_bias", "/eagle_config/eagle_fc_bias", "/fc_bias", "/eagle_config/fc_bias")
 
@@ -134,7 +135,33 @@ def _ask_bias(evidence: Evidence) -> Answers:
         )
 
 
+def _ask_dtype(evidence: Evidence) -> Answers:
+    """Matrices of one float type, and a config that names another: cast at load, after what was lost."""
+    raw, weights = evidence.raw, evidence.weights
+    if evidence.drafter.dialect == "target":
+        raise NotApplicable
+    pointer = first_written(raw, ("/dtype", "/torch_dtype", "/transformer_layer_config/dtype"))
+    said = text_at(raw, pointer) if pointer is not None else None
+    stored = {t.dtype for t in weights.tensors.values() if len(t.shape) > 1}
+    # Several float types, or packed ones, belong to quantised weights and are judged there.
+    floats = {_FLOATS[dtype] for dtype in stored if dtype in _FLOATS}
+    name = said.removeprefix("torch.") if said is not None else None
+    if pointer is None or len(stored) != 1 or not floats or name not in _FLOATS.values() or name in floats:
+        return
+    (held,) = floats
+    yield found(
+        "dtype-differs",
+        pointer.rpartition("/")[2],
+        expected=held,
+        found=name,
+        at=at_pointer(raw, pointer),
+        detail=f"every matrix is stored as {held}",
+        severity=Severity.WARNING if held == "float16" else None,
+    )
+
+
 RULES = (
+    Rule("float type of the weights", ("dtype-differs",), _ask_dtype),
     Rule("weight files", tuple(ARTEFACTS), _ask_files),
     Rule("pages of the weights", tuple(ARTEFACTS), _ask_pages),
     Rule(_PUBLISHED, tuple(ARTEFACTS), _ask_hub),
