@@ -440,3 +440,22 @@ def test_a_key_of_megabytes_is_told_by_its_beginning(capsys: Capture, tmp_path: 
     (unknown,) = [f for f in document["findings"] if f["id"] == "field-unknown"]
     assert "more" in unknown["found"][-1]
     assert len(json.dumps(unknown)) < 20_000
+
+
+@pytest.mark.parametrize("argv", [["--json"], []])
+def test_a_config_that_links_out_is_named_and_not_quoted(
+    capsys: Capture, tmp_path: Path, argv: list[str]
+) -> None:
+    """A link to somebody's key file must not bring its words into a log; a link to a config is followed."""
+    (tmp_path / "secret.txt").write_text("{" + chr(34) + "k: s3cr3t w0rds\n", "utf-8")
+    model = tmp_path / "model"
+    model.mkdir()
+    (model / "config.json").symlink_to(tmp_path / "secret.txt")
+    assert main(["check", str(model), *argv]) == 1
+    output = capsys.readouterr().out
+    assert "config-link-outside" in output
+    assert "s3cr3t" not in output
+    (model / "config.json").unlink()
+    (model / "config.json").symlink_to(CLEAN)
+    assert main(["check", str(model), *argv]) == 0
+    assert "config-link-outside" not in capsys.readouterr().out

@@ -152,6 +152,12 @@ _MASK = (
 )
 
 _FIELDS = (
+    warning(
+        "config-link-outside",
+        "the config is a link out of its directory, to something that is no JSON object",
+        "a loader follows it and opens a file that is no part of the checkpoint; nothing of it is shown here",
+        "put the config itself into the directory",
+    ),
     error(
         "field-mistyped",
         "a field has a JSON type that its readers cannot use",

@@ -1,13 +1,15 @@
 """Files: what stops a config from being read at all, what is odd about one, what a directory could run."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
+from draftproof.checkpoint.hub_layout import find_snapshot
 from draftproof.config.json_defects import DEFECTS
 from draftproof.config.json_value import Defect
 from draftproof.config.raw import RawConfig, RefusedConfig
 from draftproof.errors import CouldNotLook
-from draftproof.findings.catalogue import found
+from draftproof.findings.catalogue import CATALOGUE, found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place, at_file, at_pointer
@@ -28,8 +30,18 @@ def _ask_config(evidence: Evidence) -> Answers:
         if isinstance(raw, CouldNotLook):
             yield NotLooked(f"config of the {role}", f"{raw.subject}: {raw.found}", is_required=True)
         elif isinstance(raw, RefusedConfig):
+            outside = _link_outside(model)
+            if outside is not None:
+                yield found(
+                    "config-link-outside",
+                    model.config_path.name,
+                    expected="a file of this directory",
+                    found=f"a link to {outside}",
+                    at=at_file(model.config_path),
+                )
             for defect in raw.defects:
-                yield _defective(defect, str(model.config_path))
+                told = _defective(defect, str(model.config_path))
+                yield told if outside is None else _without_content(told)
         else:
             for defect in raw.oddities:
                 if defect.id != _LAST_LINE or _was_meant_with_one(evidence):
@@ -40,6 +52,28 @@ def _was_meant_with_one(evidence: Evidence) -> bool:
     """Whether the intended file ends its last line; nothing else makes that worth a word."""
     intent = evidence.intent.raw if evidence.intent else None
     return isinstance(intent, RawConfig) and all(defect.id != _LAST_LINE for defect in intent.oddities)
+
+
+def _link_outside(model: Model) -> str | None:
+    """Where a config leads that is a link out of its directory; None inside it, or in a download cache."""
+    if model.directory is None or not os.path.islink(model.config_path):  # noqa: PTH114 - never raises
+        return None
+    real, home = os.path.realpath(model.config_path), os.path.realpath(model.directory)
+    if real.startswith(home + os.sep) or find_snapshot(model.directory) is not None:
+        return None
+    return real
+
+
+def _without_content(told: Finding) -> Finding:
+    """The finding without a word of the file: whoever made the link may not be who may read it."""
+    return replace(
+        told,
+        subject="the whole file",
+        found="not shown",
+        where=told.where.partition("#")[0],
+        means=CATALOGUE[told.id].means,
+        pointer=None,
+    )
 
 
 def _models(evidence: Evidence) -> list[tuple[str, Model]]:
@@ -127,7 +161,7 @@ def _remote_code(raw: RawConfig | RefusedConfig | CouldNotLook) -> str | None:
 
 
 RULES = (
-    Rule("one strict JSON object", tuple(DEFECTS), _ask_config),
+    Rule("one strict JSON object", (*DEFECTS, "config-link-outside"), _ask_config),
     Rule("tokenizer files", ("tokenizer-invalid",), _ask_tokenizer_files),
     Rule("code, templates and pickles", ("executable-files",), _ask_executables),
 )
