@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from draftproof.checkpoint.expected import expected_tensors
+from draftproof.checkpoint.expected.tables import expected_tensors
 from draftproof.config.diff import apply
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.parse import parse_config

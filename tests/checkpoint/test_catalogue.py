@@ -13,7 +13,7 @@ NOT_IDS = {"utf-8", "git-sha1"}
 
 def test_ids_in_the_code_and_in_the_catalogue_are_the_same() -> None:
     """Every hyphenated word in quotes in the package's code is an id of the catalogue, and the reverse."""
-    files = [p for p in SOURCE.glob("*.py") if p.name not in KINDS]
+    files = [p for p in SOURCE.rglob("*.py") if p.name not in KINDS]
     assert len(files) > 20
     words = {w for p in files for w in WORD.findall(p.read_text(encoding="utf-8"))} - NOT_IDS
     assert words == set(ARTEFACTS)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from checkpoint.build import Tensors, tensors_of, write_shard
-from draftproof.checkpoint.d2t import check_d2t
 from draftproof.checkpoint.ledger import Checkpoint, read_checkpoint
+from draftproof.checkpoint.values.d2t import check_d2t
 
 V = 1000
 IDS = sorted(random.Random(3).sample(range(V), 64))  # noqa: S311 - a fixed seed, nothing secret

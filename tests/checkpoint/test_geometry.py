@@ -7,10 +7,10 @@ import pytest
 from checkpoint.clean import CLEAN, EAGLE3_LLAMA, SIZE_8B, checkpoint_of, config_of
 from checkpoint.models import Decoder, Shapes, dflash
 from draftproof.checkpoint.derive import derive_facts
-from draftproof.checkpoint.expected import expected_tensors
+from draftproof.checkpoint.expected.match import match_tensors
+from draftproof.checkpoint.expected.mismatch import match_defects
+from draftproof.checkpoint.expected.tables import expected_tensors
 from draftproof.checkpoint.geometry import compare_facts
-from draftproof.checkpoint.match import match_tensors
-from draftproof.checkpoint.mismatch import match_defects
 
 DFLASH_8B = "zlab-qwen3-8b-dflash-b16.json"
 LLAMA = "specforge-llama3-8b-eagle3.json"

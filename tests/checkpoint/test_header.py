@@ -13,9 +13,9 @@ import safetensors.numpy
 from safetensors import SafetensorError
 
 from checkpoint.build import header_of
-from draftproof.checkpoint.dtypes import BITS
-from draftproof.checkpoint.header import read_header
-from draftproof.checkpoint.shard import Shard
+from draftproof.checkpoint.files.dtypes import BITS
+from draftproof.checkpoint.files.header import read_header
+from draftproof.checkpoint.files.shard import Shard
 
 A = {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}
 B = {"dtype": "F32", "shape": [2], "data_offsets": [8, 16]}

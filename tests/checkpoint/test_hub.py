@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from checkpoint.build import shard_bytes, tensors_of
-from draftproof.checkpoint.hub import read_hub
-from draftproof.checkpoint.hub_layout import find_snapshot, resolve
+from draftproof.checkpoint.hub.cache import read_hub
+from draftproof.checkpoint.hub.layout import find_snapshot, resolve
 from draftproof.checkpoint.ledger import Checkpoint, read_checkpoint
 from draftproof.errors import CouldNotLook
 

@@ -7,10 +7,10 @@ import pytest
 from checkpoint.build import write_index, write_sparse
 from checkpoint.clean import CLEAN, CONFIGS, checkpoint_of, config_of
 from checkpoint.models import QWEN36_27B, Shapes, hybrid_target, mtp_head
-from draftproof.checkpoint.expected import expected_tensors
+from draftproof.checkpoint.expected.match import match_tensors
+from draftproof.checkpoint.expected.mismatch import match_defects
+from draftproof.checkpoint.expected.tables import expected_tensors
 from draftproof.checkpoint.ledger import Checkpoint, read_checkpoint
-from draftproof.checkpoint.match import match_tensors
-from draftproof.checkpoint.mismatch import match_defects
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw

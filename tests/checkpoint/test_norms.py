@@ -9,8 +9,8 @@ import pytest
 
 from checkpoint.build import Tensors, write_shard
 from draftproof.checkpoint.ledger import Checkpoint, read_checkpoint
-from draftproof.checkpoint.norms import judge_norms, read_norm_groups
-from draftproof.checkpoint.values import read_values, unpack
+from draftproof.checkpoint.values.norms import judge_norms, read_norm_groups
+from draftproof.checkpoint.values.read import read_values, unpack
 from draftproof.config.source import Unknown
 
 H = 256

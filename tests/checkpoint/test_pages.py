@@ -9,12 +9,12 @@ import pytest
 
 from checkpoint.bigdir import NUM_SHARDS, write_27b_drafter, write_27b_target
 from checkpoint.build import filled, tensors_of, write_shard
-from draftproof.checkpoint.expected import expected_tensors
+from draftproof.checkpoint.expected.match import match_tensors
+from draftproof.checkpoint.expected.mismatch import match_defects
+from draftproof.checkpoint.expected.tables import expected_tensors
 from draftproof.checkpoint.ledger import Checkpoint, read_checkpoint
-from draftproof.checkpoint.match import match_tensors
-from draftproof.checkpoint.mismatch import match_defects
-from draftproof.checkpoint.nonfinite import NONFINITE, count_nonfinite
-from draftproof.checkpoint.pages import scan_pages
+from draftproof.checkpoint.values.nonfinite import NONFINITE, count_nonfinite
+from draftproof.checkpoint.values.pages import scan_pages
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw

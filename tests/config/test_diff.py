@@ -21,9 +21,9 @@ from draftproof.config.diff import (
     invert,
     patch,
 )
-from draftproof.config.json_pointer import pointer_of, resolve
-from draftproof.config.json_shown import holds_secret, mask_secrets, ranges, value_line
-from draftproof.config.json_value import JsonValue, json_type
+from draftproof.config.json.pointer import pointer_of, resolve
+from draftproof.config.json.shown import holds_secret, mask_secrets, ranges, value_line
+from draftproof.config.json.value import JsonValue, json_type
 from draftproof.config.raw import RefusedConfig, parse_raw
 from draftproof.printable import MASKED
 

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftproof.config.drift import drifts
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.config.source import Unknown
 from draftproof.config.view import Agreement, Entry, View
 from draftproof.names import Layer

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from draftproof.config.json_peers import depth_readers
-from draftproof.config.json_pointer import resolve
-from draftproof.config.json_value import Defect, JsonValue, value_shown
+from draftproof.config.json.peers import depth_readers
+from draftproof.config.json.pointer import resolve
+from draftproof.config.json.value import Defect, JsonValue, value_shown
 from draftproof.config.raw import DEFECTS, RefusedConfig, parse_raw
 
 Case = tuple[str, bytes, tuple[str, ...]]

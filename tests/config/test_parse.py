@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from draftproof.config.coverage import covers, leaves, written_pointers
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.facts import facts
-from draftproof.config.json_pointer import split_pointer
+from draftproof.config.json.pointer import split_pointer
 from draftproof.config.parse import (
     Parsed,
     UnrecognisedConfig,

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.config.raw import parse_raw
 from draftproof.config.source import Written
 from draftproof.config.view import leaves, same_json, view_of_raw

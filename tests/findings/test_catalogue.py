@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.config.json_defects import DEFECTS
+from draftproof.config.json.defects import DEFECTS
 from draftproof.errors import UsageError
 from draftproof.findings.catalogue import CATALOGUE, found, nearest
 from draftproof.findings.check import RULES

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.config.raw import pointer_of
 from draftproof.findings.check import check
 from draftproof.findings.evidence import read_evidence

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.config.view import leaves
 from draftproof.runtimes.compare import SHOWN_WHEN_SILENT, compare
 from draftproof.runtimes.fields import How

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.findings.finding import Finding
 from draftproof.names import Layer
 from draftproof.runtimes.compare import compare

@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
+from draftproof.checkpoint.files.shard import TensorEntry
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.shard import TensorEntry
 
 __all__ = ["Fact", "derive_facts"]
 

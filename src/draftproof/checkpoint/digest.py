@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Protocol
 
-from draftproof.checkpoint.members import Member, MemberKind, open_member
+from draftproof.checkpoint.files.members import Member, MemberKind, open_member
 from draftproof.errors import UsageError
 
 try:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from draftproof.checkpoint.derive import Fact
-from draftproof.checkpoint.table import Dim, times
+from draftproof.checkpoint.expected.table import Dim, times
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.source import Sourced
 from draftproof.config.target import TargetConfig

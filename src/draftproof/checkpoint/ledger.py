@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from draftproof.checkpoint.completeness import check_names, check_tensors
-from draftproof.checkpoint.header import HeaderRead, read_header
-from draftproof.checkpoint.index import Index, read_index
-from draftproof.checkpoint.members import (
+from draftproof.checkpoint.files.completeness import check_names, check_tensors
+from draftproof.checkpoint.files.header import HeaderRead, read_header
+from draftproof.checkpoint.files.index import Index, read_index
+from draftproof.checkpoint.files.members import (
     Member,
     MemberKind,
     is_in_hub_cache,
@@ -16,7 +16,7 @@ from draftproof.checkpoint.members import (
     read_members,
     read_root,
 )
-from draftproof.checkpoint.shard import ArtefactDefect, Shard, TensorEntry, listed
+from draftproof.checkpoint.files.shard import ArtefactDefect, Shard, TensorEntry, listed
 from draftproof.errors import CouldNotLook
 
 __all__ = ["ArtefactDefect", "Checkpoint", "NoWeights", "Shard", "TensorEntry", "read_checkpoint"]

@@ -12,7 +12,7 @@ import typer
 from draftproof.cli.render import emit_error, emit_json, line, shown
 
 if TYPE_CHECKING:
-    from draftproof.config.json_value import JsonValue
+    from draftproof.config.json.value import JsonValue
     from draftproof.findings.check import Report
     from draftproof.findings.evidence import Evidence, Model
     from draftproof.findings.finding import Finding

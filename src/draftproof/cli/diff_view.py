@@ -13,9 +13,9 @@ from draftproof.config.diff import (
     formatting_differences,
     patch,
 )
-from draftproof.config.json_defects import DEFECTS
-from draftproof.config.json_shown import holds_secret, mask_secrets, ranges, value_line
-from draftproof.config.json_value import Defect, JsonValue
+from draftproof.config.json.defects import DEFECTS
+from draftproof.config.json.shown import holds_secret, mask_secrets, ranges, value_line
+from draftproof.config.json.value import Defect, JsonValue
 from draftproof.config.raw import RawConfig, RefusedConfig
 from draftproof.printable import printable
 

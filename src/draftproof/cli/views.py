@@ -108,7 +108,7 @@ def _print_table(result: "Views", rows: "list[Row]") -> None:
 
 
 def _value(pointer: str, entry: "Entry | None") -> str:
-    from draftproof.config.json_shown import mask_secrets, value_line
+    from draftproof.config.json.shown import mask_secrets, value_line
     from draftproof.config.source import Written
 
     if entry is None:
@@ -118,7 +118,7 @@ def _value(pointer: str, entry: "Entry | None") -> str:
 
 
 def _parsed(row: "Row", python: str) -> str:
-    from draftproof.config.json_shown import mask_secrets, value_line
+    from draftproof.config.json.shown import mask_secrets, value_line
 
     field = row.parsed.get(python)
     if field is None:

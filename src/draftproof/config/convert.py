@@ -13,8 +13,8 @@ from draftproof.config.dialects.write_speculators import proposal_methods, write
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.fact import Fact, Shape
 from draftproof.config.facts import as_facts
-from draftproof.config.json_pointer import resolve
-from draftproof.config.json_shown import mask_secrets
+from draftproof.config.json.pointer import resolve
+from draftproof.config.json.shown import mask_secrets
 from draftproof.config.parse import Parsed, parse_config
 from draftproof.config.problem import ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 
-from draftproof.config.json_pointer import pointer_of
+from draftproof.config.json.pointer import pointer_of
 from draftproof.config.raw import JsonValue
 from draftproof.config.source import Written
 

@@ -14,7 +14,7 @@ from draftproof.config.dialects.recognise import Recognised, recognise_drafter
 from draftproof.config.dialects.speculators import parse_speculators
 from draftproof.config.dialects.target import parse_target, text_reader
 from draftproof.config.drafter import DrafterConfig
-from draftproof.config.json_value import one_line
+from draftproof.config.json.value import one_line
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import RawConfig
 from draftproof.config.reader import Reader

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from draftproof.config.json_bytes import read_limited
-from draftproof.config.json_defects import DEFECTS
-from draftproof.config.json_document import read_document
-from draftproof.config.json_pointer import pointer_of, resolve, split_pointer
-from draftproof.config.json_reader import MAX_DEPTH
-from draftproof.config.json_value import Defect, JsonValue, Position
+from draftproof.config.json.bytes import read_limited
+from draftproof.config.json.defects import DEFECTS
+from draftproof.config.json.document import read_document
+from draftproof.config.json.pointer import pointer_of, resolve, split_pointer
+from draftproof.config.json.reader import MAX_DEPTH
+from draftproof.config.json.value import Defect, JsonValue, Position
 from draftproof.errors import RefusedInput
 from draftproof.names import Sha256
 

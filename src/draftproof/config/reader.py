@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from draftproof.config.coverage import leaves, uncovered
-from draftproof.config.json_pointer import pointer_of, resolve, split_pointer
+from draftproof.config.json.pointer import pointer_of, resolve, split_pointer
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import ClassDefault, Derived, Sourced, Unknown, Written

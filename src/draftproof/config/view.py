@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from draftproof.config.json_diff import canonical
+from draftproof.config.json.diff import canonical
 from draftproof.config.raw import JsonValue, RawConfig, pointer_of
 from draftproof.config.source import Source, Written
 from draftproof.names import Layer

@@ -7,7 +7,7 @@ exactly; what fits none stays unknown.
 from dataclasses import dataclass
 from enum import StrEnum
 
-from draftproof.config.json_compare import BytesVerdict, compare_bytes
+from draftproof.config.json.compare import BytesVerdict, compare_bytes
 from draftproof.deploy.history import History
 from draftproof.deploy.objects import sha256_hex
 from draftproof.deploy.receipt import ABSENT

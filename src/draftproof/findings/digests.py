@@ -4,9 +4,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from draftproof.checkpoint.digest import FileDigest, digest_files
+from draftproof.checkpoint.files.members import follow
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.members import follow
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.findings.evidence import Model
 
 __all__ = ["digest_as_dict", "digest_weights", "weight_files"]

@@ -9,7 +9,7 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from draftproof.checkpoint.hub_layout import resolve
+from draftproof.checkpoint.hub.layout import resolve
 from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.parse import Parsed, parse_config

@@ -1,6 +1,6 @@
 """Explain: one kind of finding in full, and the reference page of all of them."""
 
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.value import JsonValue
 from draftproof.errors import UsageError
 from draftproof.findings.catalogue import CATALOGUE, nearest
 from draftproof.findings.failures import FAILURES, Failure

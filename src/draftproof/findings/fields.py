@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from draftproof.config.drafter import DrafterConfig
-from draftproof.config.json_pointer import resolve
+from draftproof.config.json.pointer import resolve
 from draftproof.config.raw import JsonValue, RawConfig
 
 __all__ = ["first_written", "integer_at", "layer_base", "says", "text_at", "texts_at", "true_at", "value_at"]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from draftproof.config.json_bytes import read_limited
+from draftproof.config.json.bytes import read_limited
 from draftproof.config.raw import JsonValue
 from draftproof.errors import CouldNotLook
 

@@ -86,6 +86,8 @@ def check_place(path: str, directory: int, name: str) -> None:
 
 def check_target(directory: int, name: str, old: dict[str, Any]) -> None:
     """Refuse a file with other names, and one that says it must not be written."""
+    if old["nlink"] == 0:
+        raise Refused("conflict", found="replaced by another writer while it was looked at")
     if old["nlink"] != 1:
         raise Refused("many-names", found=old["nlink"])
     if not old["mode"] & 0o222:

@@ -63,6 +63,7 @@ look "$keep"
 [ "$old" = null ] && data=null
 if [ "$old" != null ]; then
     set -- $(stat -c '%h %a' -- "./$name")
+    if [ "$1" = 0 ]; then refuse conflict "replaced by another writer while it was looked at"; fi
     [ "$1" = 1 ] || refuse many-names "$1"
     [ "$((0$2 & 0222))" -ne 0 ] || refuse read-only "mode $2: no write bit at all"
 fi

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from draftproof.checkpoint.d2t import judge_offsets
+from draftproof.checkpoint.values.d2t import judge_offsets
 from draftproof.errors import RefusedInput
 from draftproof.models.shards import ShardSource
 

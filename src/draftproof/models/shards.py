@@ -7,8 +7,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from draftproof.checkpoint.files.shard import TensorEntry
 from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
-from draftproof.checkpoint.shard import TensorEntry
 from draftproof.errors import CouldNotLook, RefusedInput
 
 __all__ = ["ShardSource"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from draftproof.config.drift import drifts
-from draftproof.config.json_shown import mask_secrets
+from draftproof.config.json.shown import mask_secrets
 from draftproof.config.raw import JsonValue, RawConfig, pointer_of
 from draftproof.config.source import ClassDefault, Derived, Written
 from draftproof.config.view import Agreement, Entry, View, view_of_raw

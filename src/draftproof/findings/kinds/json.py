@@ -1,6 +1,6 @@
 """Kinds about the bytes of a JSON file: the defects that ``config.raw`` names, as findings."""
 
-from draftproof.config.json_defects import DEFECTS
+from draftproof.config.json.defects import DEFECTS
 from draftproof.findings.finding import Severity
 from draftproof.findings.kind import Kind
 from draftproof.names import Layer

@@ -13,9 +13,9 @@ from draftproof.config.diff import (
     diff,
     formatting_differences,
 )
-from draftproof.config.json_pointer import split_pointer
-from draftproof.config.json_shown import mask_secrets
-from draftproof.config.json_value import JsonValue
+from draftproof.config.json.pointer import split_pointer
+from draftproof.config.json.shown import mask_secrets
+from draftproof.config.json.value import JsonValue
 from draftproof.config.raw import RefusedConfig
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found

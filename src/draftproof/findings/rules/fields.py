@@ -5,9 +5,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from draftproof.config.drafter import Method
-from draftproof.config.json_pointer import pointer_of, split_pointer
-from draftproof.config.json_shown import mask_secrets
-from draftproof.config.json_value import one_line
+from draftproof.config.json.pointer import pointer_of, split_pointer
+from draftproof.config.json.shown import mask_secrets
+from draftproof.config.json.value import one_line
 from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.problem import Problem, ProblemKind
 from draftproof.config.raw import JsonValue, RawConfig

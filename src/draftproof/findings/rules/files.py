@@ -4,9 +4,9 @@ import os
 from dataclasses import replace
 from pathlib import Path
 
-from draftproof.checkpoint.hub_layout import find_snapshot
-from draftproof.config.json_defects import DEFECTS
-from draftproof.config.json_value import Defect
+from draftproof.checkpoint.hub.layout import find_snapshot
+from draftproof.config.json.defects import DEFECTS
+from draftproof.config.json.value import Defect
 from draftproof.config.raw import RawConfig, RefusedConfig
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import CATALOGUE, found

@@ -3,11 +3,11 @@
 Source: checkpoint.norms (means published with the reports it names); sgl-project/sglang#36158.
 """
 
-from draftproof.checkpoint.dtypes import FLOATS
+from draftproof.checkpoint.expected.quantised import base_parameter
+from draftproof.checkpoint.files.dtypes import FLOATS
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.norms import judge_norms
-from draftproof.checkpoint.quantised import base_parameter
-from draftproof.config.json_value import JsonValue
+from draftproof.checkpoint.values.norms import judge_norms
+from draftproof.config.json.value import JsonValue
 from draftproof.config.raw import RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable

@@ -6,10 +6,10 @@ Source: vLLM 0.33 and SGLang 0.5.23 build packed layers where quantization_confi
 import re
 from collections.abc import Iterator
 
-from draftproof.checkpoint.dtypes import FLOATS
-from draftproof.checkpoint.expected import expected_tensors
-from draftproof.checkpoint.match import match_tensors
-from draftproof.checkpoint.shard import listed
+from draftproof.checkpoint.expected.match import match_tensors
+from draftproof.checkpoint.expected.tables import expected_tensors
+from draftproof.checkpoint.files.dtypes import FLOATS
+from draftproof.checkpoint.files.shard import listed
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, NotApplicable
 from draftproof.findings.fields import says, value_at

@@ -8,7 +8,7 @@ import re
 from difflib import get_close_matches
 
 from draftproof.config.drafter import DrafterConfig, Method
-from draftproof.config.json_value import one_line
+from draftproof.config.json.value import one_line
 from draftproof.config.source import Sourced, Unknown
 from draftproof.findings.catalogue import found
 from draftproof.findings.classes import CLASSES

@@ -4,7 +4,7 @@ Source: transformers 4.57.6 (rope_theta, rope_scaling) and 5.24.0 (rope_paramete
 """
 
 from draftproof.config.drafter import Method
-from draftproof.config.json_pointer import resolve
+from draftproof.config.json.pointer import resolve
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence

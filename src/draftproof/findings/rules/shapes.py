@@ -4,12 +4,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from draftproof.checkpoint.derive import Fact, derive_facts
-from draftproof.checkpoint.expected import expected_tensors
+from draftproof.checkpoint.expected.match import match_tensors
+from draftproof.checkpoint.expected.mismatch import match_defects
+from draftproof.checkpoint.expected.tables import expected_tensors
+from draftproof.checkpoint.files.shard import ArtefactDefect, listed
 from draftproof.checkpoint.geometry import Disagreement, compare_facts
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.match import match_tensors
-from draftproof.checkpoint.mismatch import match_defects
-from draftproof.checkpoint.shard import ArtefactDefect, listed
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.facts import as_facts
 from draftproof.config.parse import Parsed

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import replace
 
 from draftproof.config.drafter import DrafterConfig
-from draftproof.config.json_value import one_line
+from draftproof.config.json.value import one_line
 from draftproof.config.parse import UnrecognisedConfig
 from draftproof.config.raw import RawConfig
 from draftproof.config.target import TargetConfig

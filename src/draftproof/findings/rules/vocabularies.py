@@ -3,10 +3,10 @@
 Source: SafeAILab/EAGLE cnets.py (d2t holds offsets); vLLM 0.33 llama_eagle3.py (a missing map is identity).
 """
 
-from draftproof.checkpoint.d2t import check_d2t
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.pages import scan_pages
-from draftproof.checkpoint.values import read_values
+from draftproof.checkpoint.values.d2t import check_d2t
+from draftproof.checkpoint.values.pages import scan_pages
+from draftproof.checkpoint.values.read import read_values
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.source import Unknown
 from draftproof.findings.catalogue import found

@@ -6,10 +6,10 @@ The defects are named below this floor (checkpoint); here they become findings, 
 from collections.abc import Iterable
 
 from draftproof.checkpoint.catalogue import ARTEFACTS
-from draftproof.checkpoint.hub import read_hub
+from draftproof.checkpoint.files.shard import ArtefactDefect
+from draftproof.checkpoint.hub.cache import read_hub
 from draftproof.checkpoint.ledger import Checkpoint
-from draftproof.checkpoint.pages import scan_pages
-from draftproof.checkpoint.shard import ArtefactDefect
+from draftproof.checkpoint.values.pages import scan_pages
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
 from draftproof.findings.evidence import Evidence, Lacking, Model, NotApplicable

@@ -1,0 +1,1 @@
+"""The files of a checkpoint directory: headers, indexes, and what only looks like them."""

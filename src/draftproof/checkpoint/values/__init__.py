@@ -1,0 +1,1 @@
+"""The few values that are looked at: vocabulary maps, norms, sampled pages, holes."""

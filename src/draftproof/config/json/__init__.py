@@ -1,0 +1,1 @@
+"""One strict JSON value, read with places; compared, patched and shown by type."""
