@@ -220,7 +220,7 @@ def test_bfloat16_runs_and_writes_the_same_text_drafted_where_it_is_decided(tiny
 
 
 @pytest.mark.parametrize(
-    "options", [{"method": "mtp"}, {"dtype": "int8"}, {"device": "tpu"}, {"drafter": "somewhere"}]
+    "options", [{"method": "medusa"}, {"dtype": "int8"}, {"device": "tpu"}, {"drafter": "somewhere"}]
 )
 def test_engines_that_cannot_be_are_refused(options: dict[str, Any], tiny_targets: dict[str, Path]) -> None:
     """An unknown method, data type or device, and a drafter no method takes, are usage errors."""
