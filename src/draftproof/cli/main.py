@@ -2,7 +2,6 @@
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from types import TracebackType
 
@@ -104,6 +103,8 @@ def _fault_hook(
     """A fault of our own ends with exit 10, which no caller can mistake for a finding."""
 
     def hook(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+        import traceback
+
         text = "".join(traceback.format_exception(kind, fault, trace))
         if as_json:
             emit_json({"schema": "draftproof.error/1", "error": {"id": "fault", "exit": 10, "found": text}})

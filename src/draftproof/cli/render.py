@@ -4,11 +4,6 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from functools import lru_cache
-from typing import TextIO
-
-from rich.console import Console
-from rich.text import Text
 
 from draftproof.errors import DraftproofError
 from draftproof.printable import printable
@@ -16,14 +11,6 @@ from draftproof.printable import printable
 __all__ = ["emit_error", "emit_json", "line", "shown"]
 
 _COLOURS = {"error": "bold red", "warning": "yellow", "note": "cyan", "good": "green", "dim": "dim"}
-
-
-class _Lines(Console):
-    """A console that leaves a closed pipe to the command, which knows the exit status for it."""
-
-    def on_broken_pipe(self) -> None:
-        """Say so, instead of leaving with 1, which means findings here."""
-        raise BrokenPipeError
 
 
 def emit_json(document: Mapping[str, object]) -> None:
@@ -44,15 +31,11 @@ def emit_error(error: DraftproofError, *, as_json: bool) -> None:
 
 def line(text: str, *, style: str | None = None, to_stderr: bool = False) -> None:
     """Print one line of text; foreign characters escaped, colour only on a terminal."""
+    from draftproof.cli.console import print_styled
+
     plain = "NO_COLOR" in os.environ  # no-color.org: no attribute at all, bold included
-    console = _console(sys.stderr if to_stderr else sys.stdout)
-    console.print(Text(printable(text), style=_COLOURS[style] if style and not plain else ""))
-
-
-@lru_cache(maxsize=4)
-def _console(stream: TextIO) -> _Lines:
-    """One console a stream: making one takes as long as printing ten lines."""
-    return _Lines(file=stream, highlight=False, markup=False, soft_wrap=True, emoji=False)
+    shade = _COLOURS[style] if style and not plain else ""
+    print_styled(printable(text), shade, sys.stderr if to_stderr else sys.stdout)
 
 
 def shown(value: object) -> str:
