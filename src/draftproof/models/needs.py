@@ -2,7 +2,7 @@
 
 from typing import TypeVar
 
-from draftproof.config.source import Source, Sourced
+from draftproof.config.source import Source, Sourced, Unknown
 from draftproof.errors import RefusedInput
 
 __all__ = ["Needs"]
@@ -23,7 +23,7 @@ class Needs:
         """The value, or ``stand_in`` and a complaint that will be raised before anything is built."""
         self.sources.append((name, said.source))
         if said.value is None:
-            reason = getattr(said.source, "reason", "null")
+            reason = said.source.reason if isinstance(said.source, Unknown) else "null"
             self.missing.append(f"{name} ({reason})")
             return stand_in
         return said.value
