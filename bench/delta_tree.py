@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from draftproof.models.deltanet import Sight, Steps, recurrence, tree_nodes
+from draftproof.models.parts.deltanet import Sight, Steps, recurrence, tree_nodes
 from draftproof.speculation.tree import DraftTree
 
 KEY_HEADS, RATIO, WIDTH, CHANNELS, NUM_LAYERS = 16, 3, 128, 10240, 48

@@ -25,7 +25,7 @@ import transformers
 
 from draftproof.engine.engine import Engine
 from draftproof.engine.generation import Generation
-from draftproof.engine.stopping import Stopping
+from draftproof.engine.text.stopping import Stopping
 
 PROMPT_LENGTH = 32
 COMMON = {

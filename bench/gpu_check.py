@@ -15,12 +15,12 @@ from pathlib import Path
 
 import torch
 
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
-from draftproof.engine.propose import NgramProposer
-from draftproof.engine.selftest import run_selftest
-from draftproof.engine.stopping import Stopping
-from draftproof.engine.tiny import TINY, write_tiny_target
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proof.selftest import run_selftest
+from draftproof.engine.proof.tiny import TINY, write_tiny_target
+from draftproof.engine.proposers.propose import NgramProposer
+from draftproof.engine.text.stopping import Stopping
 from draftproof.speculation.tree import DraftTree
 
 BOUNDS = {"float64": 1e-11, "float32": 5e-4, "bfloat16": 0.15}

@@ -13,9 +13,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from loopback import running_sshd
 
 ROOM_MS = 150.0

@@ -13,9 +13,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 
 LIMIT_MS = 40.0

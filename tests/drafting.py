@@ -8,8 +8,8 @@ import torch
 
 from draftproof.engine.engine import Engine
 from draftproof.engine.generation import Generation
-from draftproof.engine.propose import Context, Proposal, Proposer, StartProposer
-from draftproof.engine.stopping import Stopping
+from draftproof.engine.proposers.propose import Context, Proposal, Proposer, StartProposer
+from draftproof.engine.text.stopping import Stopping
 from draftproof.names import HiddenIndex
 from draftproof.speculation.sampling import Sampling
 

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from draftproof.deploy.level import CLAIMS
-from draftproof.deploy.plan import read_plan
+from draftproof.deploy.fleet.plan import read_plan
+from draftproof.deploy.proof.level import CLAIMS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([ROOT / "README.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").rglob("*.md")])

@@ -14,11 +14,11 @@ from torch import Tensor
 
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw
-from draftproof.engine.tiny import TINY, write_tiny_target
-from draftproof.models.mtp_load import bill_of_mtp
-from draftproof.models.plain import run_plain
-from draftproof.models.reading import read_shape
-from draftproof.models.shape import DecoderShape
+from draftproof.engine.proof.tiny import TINY, write_tiny_target
+from draftproof.models.mtp.load import bill_of_mtp
+from draftproof.models.target.plain import run_plain
+from draftproof.models.target.reading import read_shape
+from draftproof.models.target.shape import DecoderShape
 
 __all__ = ["MTP_CONFIGS", "HandMtp", "write_tiny_mtp"]
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import Receipt
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook, DraftproofError
 from draftproof.host.local import LocalHost
 from draftproof.host.program import program_argv

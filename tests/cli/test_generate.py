@@ -18,7 +18,7 @@ def tiny_dense(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("torch", reason="the engine extra is not installed")
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers  # noqa: PLC0415 - the extra may be missing
 
-    from draftproof.engine.tiny import write_tiny_target  # noqa: PLC0415 - the same
+    from draftproof.engine.proof.tiny import write_tiny_target  # noqa: PLC0415 - the same
 
     folder = tmp_path_factory.mktemp("cli") / "dense"
     write_tiny_target(folder, "dense")

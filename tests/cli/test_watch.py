@@ -11,7 +11,7 @@ import pytest
 
 from draftproof.cli.main import main
 from draftproof.cli.metrics_server import MetricsServer
-from draftproof.deploy.watch import State, changes, metrics_text
+from draftproof.deploy.fleet.watch import State, changes, metrics_text
 from draftproof.errors import CouldNotLook, UsageError
 
 OLD, NEW = '{"taps": [1, 17]}\n', '{"taps": [1, 16]}\n'

@@ -1,4 +1,4 @@
-"""deploy.consult: a file is known whatever way it is spelt; no file hides another; nothing is created."""
+"""diagnosis.consult: a file is known whatever way it is spelt; no file hides another; nothing is created."""
 
 import os
 from collections.abc import Callable
@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.consult import consult, consulted
-from draftproof.deploy.expect import expect
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.diagnosis.consult import consult, consulted
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
 from draftproof.deploy.sight import sight_of
+from draftproof.deploy.writing.expect import expect
+from draftproof.deploy.writing.receipt import Receipt
 from draftproof.errors import CouldNotLook
 from draftproof.findings.check import Report
 from draftproof.host.local import LocalHost

@@ -1,4 +1,4 @@
-"""deploy.consumer_view: what a serving process finds under the config's path, and if it can have read it."""
+"""proof.consumer_view: what a serving process finds under the config's path, and if it can have read it."""
 
 import json
 import os

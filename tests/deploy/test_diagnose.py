@@ -1,4 +1,4 @@
-"""deploy.diagnose: what real shells, tools and full disks spoil is told by cause; the rest is unknown."""
+"""diagnosis.diagnose: what real shells, tools and full disks spoil is told by cause; the rest is unknown."""
 
 import json
 import os
@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.consult import consult, consult_below, consulted
-from draftproof.deploy.diagnose import Cause
-from draftproof.deploy.expect import expect
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.diagnosis.consult import consult, consult_below, consulted
+from draftproof.deploy.diagnosis.diagnose import Cause
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
+from draftproof.deploy.writing.expect import expect
+from draftproof.deploy.writing.receipt import Receipt
 from draftproof.findings.check import Report
 from draftproof.host.local import LocalHost
 

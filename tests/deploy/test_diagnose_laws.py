@@ -1,11 +1,11 @@
-"""deploy.diagnose: laws over all cuts, zero tails, single bits and random contents; no random verdict."""
+"""diagnosis.diagnose: laws over all cuts, zero tails, single bits and random contents; no random verdict."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftproof.deploy.diagnose import Cause, diagnose
-from draftproof.deploy.history import History
+from draftproof.deploy.diagnosis.diagnose import Cause, diagnose
+from draftproof.deploy.ledger.history import History
 from draftproof.deploy.place import Place
 
 pytestmark = pytest.mark.property

@@ -1,4 +1,4 @@
-"""deploy.ledger: appended to only, chained, torn ends told from damage, nothing secret in it."""
+"""deploy.ledger.ledger: appended to only, chained, torn ends told from damage, nothing secret in it."""
 
 import json
 import os
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.ledger import Ledger, LedgerDamaged, LedgerUnusable, parse_ledger
-from draftproof.deploy.objects import ObjectsDamaged
+from draftproof.deploy.ledger.ledger import Ledger, LedgerDamaged, LedgerUnusable, parse_ledger
+from draftproof.deploy.ledger.objects import ObjectsDamaged
 
 
 @pytest.fixture
@@ -105,7 +105,7 @@ def test_damage_is_refused_and_nothing_added(filled: Ledger, damage: Callable[[b
 def test_killed_appender_leaves_a_readable_ledger(ledger: Ledger) -> None:
     """SIGKILL at many moments of a stream of appends: every acknowledged entry is there, none is damaged."""
     program = (
-        "import sys;from pathlib import Path;from draftproof.deploy.ledger import Ledger\n"
+        "import sys;from pathlib import Path;from draftproof.deploy.ledger.ledger import Ledger\n"
         "b=Ledger(Path(sys.argv[1]))\n"
         "while True: print(b.append('seen',{'pad':'x'*3000}).seq,flush=True)\n"
     )

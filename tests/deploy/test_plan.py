@@ -1,4 +1,4 @@
-"""deploy.plan, .fleet, .verify: nothing of a plan is ignored, and each file's truth is its own."""
+"""deploy.fleet.plan, .fleet, .verify: nothing of a plan is ignored, and each file's truth is its own."""
 
 import os
 import re
@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.expect import expect
-from draftproof.deploy.fleet import each_file, worst
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.fleet.fleet import each_file, worst
+from draftproof.deploy.fleet.plan import PlannedFile, PlanRefused, parse_plan
+from draftproof.deploy.fleet.verify import verify
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.plan import PlannedFile, PlanRefused, parse_plan
-from draftproof.deploy.receipt import Receipt
-from draftproof.deploy.verify import verify
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.expect import expect
+from draftproof.deploy.writing.receipt import Receipt
 from draftproof.errors import CouldNotLook
 from draftproof.host.local import LocalHost
 from draftproof.host.protocol import Answer, CommandResult

@@ -1,4 +1,4 @@
-"""deploy.write: the new content is in place and its receipt says how far that is shown; or it is not."""
+"""writing.write: the new content is in place and its receipt says how far that is shown; or it is not."""
 
 import hashlib
 import os
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy import refusals
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
-from draftproof.deploy.receipt import ABSENT, FileState, Receipt
+from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing import refusals
+from draftproof.deploy.writing.receipt import ABSENT, FileState, Receipt
 from draftproof.errors import DraftproofError
 from draftproof.names import Sha256
 

@@ -16,7 +16,7 @@ if HAS_TORCH:
     import torch
 
     from draftproof.engine.engine import Engine
-    from draftproof.engine.tiny import write_tiny_target
+    from draftproof.engine.proof.tiny import write_tiny_target
 
     torch.set_num_threads(1)  # tiny models: a second thread only waits for the first
 

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
 from draftproof.engine.generation import Generation
-from draftproof.engine.propose import NgramProposer, StartProposer
-from draftproof.engine.stopping import Finish, Stopping
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proposers.propose import NgramProposer, StartProposer
+from draftproof.engine.text.stopping import Finish, Stopping
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.speculation.sampling import Sampling
 from draftproof.speculation.tree import DraftTree

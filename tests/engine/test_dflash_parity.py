@@ -1,4 +1,4 @@
-"""engine.propose_dflash against PyPI ``dflash`` 0.1.0, which runs in the test on checkpoints of its own."""
+"""engine.proposers.dflash against PyPI ``dflash`` 0.1.0, which runs in the test on checkpoints of its own."""
 
 import json
 import random
@@ -11,9 +11,9 @@ import torch
 from safetensors.torch import load_file
 
 from draftproof.engine.engine import Engine
-from draftproof.engine.stopping import Stopping
-from draftproof.models.dflash_load import load_dflash
-from draftproof.models.load import load_decoder
+from draftproof.engine.text.stopping import Stopping
+from draftproof.models.dflash.load import load_dflash
+from draftproof.models.target.load import load_decoder
 from environments import peer_python
 
 pytestmark = [pytest.mark.engine, pytest.mark.live, pytest.mark.slow]

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from draftproof.engine.engine import Engine
 from draftproof.engine.judge import judge
-from draftproof.engine.propose import Context, Proposal
+from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.speculation.chance import Purpose, SeededChance
 from draftproof.speculation.sampling import History, Sampling, distribution
 from draftproof.speculation.tree import DraftTree

@@ -1,4 +1,4 @@
-"""models.eagle3 against PyPI ``speculators`` 0.9.0, which runs in the test on its own checkpoints."""
+"""models.eagle3.drafter against PyPI ``speculators`` 0.9.0, which runs in the test on its own checkpoints."""
 
 import json
 import subprocess
@@ -9,8 +9,8 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from draftproof.models.eagle3_load import load_eagle3
-from draftproof.models.load import load_decoder
+from draftproof.models.eagle3.load import load_eagle3
+from draftproof.models.target.load import load_decoder
 from environments import peer_python
 
 pytestmark = [pytest.mark.engine, pytest.mark.live, pytest.mark.slow]

@@ -1,13 +1,13 @@
-"""engine.generation_file and engine.endings: what the checkpoint's files say about drawing and ending."""
+"""text.generation_file and text.endings: what the checkpoint's files say about drawing and ending."""
 
 import json
 from pathlib import Path
 
 import pytest
 
-from draftproof.engine.endings import config_endings
-from draftproof.engine.generation_file import read_generation_file
-from draftproof.engine.tiny import TINY
+from draftproof.engine.proof.tiny import TINY
+from draftproof.engine.text.endings import config_endings
+from draftproof.engine.text.generation_file import read_generation_file
 from draftproof.errors import CouldNotLook, RefusedInput
 
 pytestmark = pytest.mark.engine

@@ -1,4 +1,4 @@
-"""engine.gguf_text: the tokenizer a GGUF file carries gives the ids its merges say."""
+"""engine.text.gguf: the tokenizer a GGUF file carries gives the ids its merges say."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import gguf
 import pytest
 from tokenizers import pre_tokenizers
 
-from draftproof.engine.gguf_text import read_gguf_text_codec
+from draftproof.engine.text.gguf import read_gguf_text_codec
 from draftproof.errors import RefusedInput
 
 pytestmark = pytest.mark.engine

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.engine.draft_options import DraftOptions
 from draftproof.engine.methods import METHODS, prepare
-from draftproof.engine.propose import NgramProposer, NoProposer
+from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.propose import NgramProposer, NoProposer
 from draftproof.errors import UsageError
-from draftproof.models.load import load_decoder
+from draftproof.models.target.load import load_decoder
 
 HERE = Path("target")
 

@@ -1,10 +1,10 @@
-"""engine.propose: what is guessed is a draft within the depth asked for, and follows what stood before."""
+"""proposers.propose: what is guessed is a draft within the depth asked for, and follows what stood before."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftproof.engine.propose import Context, NgramProposer, NoProposer
+from draftproof.engine.proposers.propose import Context, NgramProposer, NoProposer
 from draftproof.errors import UsageError
 from draftproof.speculation.chance import SeededChance
 from draftproof.speculation.sampling import Sampling

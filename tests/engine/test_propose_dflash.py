@@ -1,4 +1,4 @@
-"""engine.propose_dflash: drafting changes how fast, never what; the drafter reads accepted rows alone."""
+"""engine.proposers.dflash: drafting changes how fast, never what; the drafter reads accepted rows alone."""
 
 import json
 from collections.abc import Callable
@@ -13,13 +13,13 @@ from torch import Tensor
 from dflash_drafters import native_config, tensors_of, write_drafter
 from drafting import Watched, prompt_of, run, tau
 from draftproof.cli.main import main
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
-from draftproof.engine.propose import Context, Proposal, StartProposer
-from draftproof.engine.propose_dflash import DflashProposer
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proposers.dflash import DflashProposer
+from draftproof.engine.proposers.propose import Context, Proposal, StartProposer
 from draftproof.errors import RefusedInput, UsageError
-from draftproof.models.dflash import DflashDrafter
-from draftproof.models.dflash_load import load_dflash
+from draftproof.models.dflash.drafter import DflashDrafter
+from draftproof.models.dflash.load import load_dflash
 from draftproof.speculation.sampling import Sampling, distribution
 
 pytestmark = pytest.mark.engine

@@ -1,4 +1,4 @@
-"""engine.propose_draft: a second language model guesses ahead and forgets what was not kept."""
+"""engine.proposers.draft_model: a second language model guesses ahead and forgets what was not kept."""
 
 import json
 from collections.abc import Callable
@@ -9,14 +9,14 @@ import pytest
 import torch
 
 from drafting import Watched, prompt_of, run, same_proposal, tau
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
-from draftproof.engine.propose import Context, Proposal
-from draftproof.engine.propose_draft import DraftModelProposer
-from draftproof.engine.tiny import TINY, write_tiny_target
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proof.tiny import TINY, write_tiny_target
+from draftproof.engine.proposers.draft_model import DraftModelProposer
+from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.models.decoder import Decoder
-from draftproof.models.load import load_decoder
+from draftproof.models.target.load import load_decoder
 from draftproof.speculation.sampling import Sampling
 
 pytestmark = pytest.mark.engine

@@ -1,4 +1,4 @@
-"""engine.propose_eagle, grow_tree and models.eagle3: the drafter's formulas, and never another text."""
+"""proposers.eagle3, grow_tree and models.eagle3.drafter: the drafter's formulas, and never another text."""
 
 import json
 from collections.abc import Callable
@@ -10,12 +10,12 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from drafting import Watched, prompt_of, run, same_proposal, tau
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
-from draftproof.engine.propose import Context, Proposal
-from draftproof.engine.propose_eagle import Eagle3Proposer
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proposers.eagle3 import Eagle3Proposer
+from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.errors import RefusedInput
-from draftproof.models.eagle3_load import load_eagle3
+from draftproof.models.eagle3.load import load_eagle3
 from draftproof.names import HiddenIndex
 from draftproof.speculation.sampling import Sampling
 from draftproof.speculation.tree import DraftTree

@@ -1,4 +1,4 @@
-"""engine.propose_mtp and models.mtp: the target's own head guesses on, and never changes the text."""
+"""engine.proposers.mtp and models.mtp.head: the target's own head guesses on, and never changes the text."""
 
 import json
 from functools import partial
@@ -9,13 +9,13 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from drafting import Watched, prompt_of, run, same_proposal, tau
-from draftproof.engine.adversary import Adversary
 from draftproof.engine.engine import Engine
-from draftproof.engine.propose import Context, Proposal
-from draftproof.engine.propose_mtp import MtpProposer
-from draftproof.engine.tiny import write_tiny_target
+from draftproof.engine.proof.adversary import Adversary
+from draftproof.engine.proof.tiny import write_tiny_target
+from draftproof.engine.proposers.mtp import MtpProposer
+from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.errors import RefusedInput
-from draftproof.models.mtp_load import load_mtp
+from draftproof.models.mtp.load import load_mtp
 from draftproof.speculation.sampling import Sampling
 from tiny_mtp import MTP_CONFIGS, HandMtp, write_tiny_mtp
 

@@ -1,11 +1,11 @@
-"""engine.selftest: the proof holds here, and every sabotage makes it fail where it should."""
+"""engine.proof.selftest: the proof holds here, and every sabotage makes it fail where it should."""
 
 from pathlib import Path
 
 import pytest
 
-from draftproof.engine import selftest
-from draftproof.engine.selftest import SABOTAGES, run_selftest
+from draftproof.engine.proof import selftest
+from draftproof.engine.proof.selftest import SABOTAGES, run_selftest
 from draftproof.errors import UsageError
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]

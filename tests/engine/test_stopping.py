@@ -1,10 +1,10 @@
-"""engine.stopping: a request ends where it was told to, whatever the tokens that cross the place."""
+"""engine.text.stopping: a request ends where it was told to, whatever the tokens that cross the place."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from draftproof.engine.stopping import Detokeniser, Stopping, TextStream
+from draftproof.engine.text.stopping import Detokeniser, Stopping, TextStream
 from draftproof.errors import UsageError
 
 pytestmark = pytest.mark.engine

@@ -1,4 +1,4 @@
-"""engine.text: text becomes the ids the checkpoint's own files say, and templates stay in their sandbox."""
+"""text.tokens: text becomes the ids the checkpoint's own files say, and templates stay in their sandbox."""
 
 import json
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 
-from draftproof.engine.chat_template import render_chat
-from draftproof.engine.text import TextCodec, read_text_codec
+from draftproof.engine.text.chat_template import render_chat
+from draftproof.engine.text.tokens import TextCodec, read_text_codec
 from draftproof.errors import CouldNotLook, RefusedInput
 
 pytestmark = pytest.mark.engine

@@ -1,4 +1,4 @@
-"""engine.tree_law: a node knows its ancestors and nothing else, on dense and hybrid targets."""
+"""engine.proof.tree_law: a node knows its ancestors and nothing else, on dense and hybrid targets."""
 
 import random
 from collections.abc import Callable
@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from draftproof.cache.session import Session
-from draftproof.engine.adversary import random_tree
 from draftproof.engine.engine import Engine
-from draftproof.engine.tree_law import BlindTree, ColumnTree, Scene, memory_distance, node_distance
+from draftproof.engine.proof.adversary import random_tree
+from draftproof.engine.proof.tree_law import BlindTree, ColumnTree, Scene, memory_distance, node_distance
 from draftproof.speculation.tree import DraftTree
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]

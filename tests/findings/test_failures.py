@@ -25,7 +25,13 @@ def test_every_error_id_in_the_source_is_in_the_table_and_nothing_else() -> None
 
 def test_the_exit_status_is_that_of_the_class() -> None:
     """What the table promises is what the class ends with."""
-    for name in ("deploy.ledger", "deploy.objects", "deploy.plan", "deploy.refusals", "deploy.rollback"):
+    for name in (
+        "deploy.ledger.ledger",
+        "deploy.ledger.objects",
+        "deploy.fleet.plan",
+        "deploy.writing.refusals",
+        "deploy.writing.rollback",
+    ):
         importlib.import_module(f"draftproof.{name}")
     for name in ("host.protocol", "host.replay", "host.ssh", "cache.fault", "config.raw"):
         importlib.import_module(f"draftproof.{name}")

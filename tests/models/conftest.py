@@ -26,8 +26,8 @@ if HAS_TORCH:
 
     from draftproof.config.parse import parse_config
     from draftproof.config.raw import read_raw
-    from draftproof.models.parameters import bill_of
-    from draftproof.models.reading import read_shape
+    from draftproof.models.target.parameters import bill_of
+    from draftproof.models.target.reading import read_shape
 
 BASE: Mapping[str, Any] = {
     "attention_bias": False,

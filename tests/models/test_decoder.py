@@ -9,7 +9,7 @@ import torch
 from draftproof.cache.fault import SessionFault
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.models.forward import Block
-from draftproof.models.load import load_decoder
+from draftproof.models.target.load import load_decoder
 from draftproof.names import HiddenIndex
 from draftproof.speculation.tree import DraftTree
 
@@ -73,7 +73,7 @@ def test_only_the_logits_asked_for_are_made(write_target: Callable[..., Path]) -
     assert every.dtype == torch.float32
     last = model.forward(session, [1, 2, 3, 4], num_logits=2).logits
     session.rollback()
-    assert torch.equal(last, every[2:])
+    assert apart(last, every[2:]) < 1e-6, "the same numbers, whatever number of rows the library multiplied"
     assert model.forward(session, [1, 2, 3, 4], num_logits=0).logits.shape == (0, 97)
 
 

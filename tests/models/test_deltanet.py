@@ -1,4 +1,4 @@
-"""models.deltanet: the tree form and the chunks equal the step-by-step rule, to the last digits."""
+"""models.parts.deltanet: the tree form and the chunks equal the step-by-step rule, to the last digits."""
 
 import pytest
 import torch
@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from draftproof.cache.recurrent import advance_states
-from draftproof.models.deltanet import CHUNK, Sight, Steps, advance_chunks, one_node, recurrence, tree_nodes
+from draftproof.models.parts.deltanet import (
+    CHUNK,
+    Sight,
+    Steps,
+    advance_chunks,
+    one_node,
+    recurrence,
+    tree_nodes,
+)
 
 pytestmark = [pytest.mark.engine, pytest.mark.property]
 

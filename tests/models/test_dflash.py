@@ -1,4 +1,4 @@
-"""models.dflash: the cached drafter against a slow plain twin, and a memory of context rows alone."""
+"""models.dflash.drafter: the cached drafter against a slow plain twin, and a memory of context rows alone."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -11,13 +11,13 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
 from dflash_drafters import native_config, speculators_config, tensors_of, write_drafter
-from draftproof.engine.tiny import write_tiny_target
+from draftproof.engine.proof.tiny import write_tiny_target
 from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder
-from draftproof.models.dflash_load import load_dflash, read_dflash
-from draftproof.models.dflash_shape import DflashLayer, DflashShape
-from draftproof.models.load import load_decoder
-from draftproof.models.rope import inverse_frequencies
+from draftproof.models.dflash.load import load_dflash, read_dflash
+from draftproof.models.dflash.shape import DflashLayer, DflashShape
+from draftproof.models.parts.rope import inverse_frequencies
+from draftproof.models.target.load import load_decoder
 
 pytestmark = pytest.mark.engine
 

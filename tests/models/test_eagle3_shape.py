@@ -1,4 +1,4 @@
-"""models.eagle3_shape: published configs give a drafter, and what is not built is named."""
+"""models.eagle3.shape: published configs give a drafter, and what is not built is named."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw
 from draftproof.errors import RefusedInput
-from draftproof.models.eagle3_shape import Eagle3Shape, read_eagle3_shape
+from draftproof.models.eagle3.shape import Eagle3Shape, read_eagle3_shape
 
 pytestmark = pytest.mark.engine
 

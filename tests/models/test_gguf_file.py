@@ -1,4 +1,4 @@
-"""models.gguf_file, gguf_shape: a GGUF file is the model whose numbers it holds."""
+"""models.gguf.file, gguf_shape: a GGUF file is the model whose numbers it holds."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,12 +12,12 @@ from gguf.quants import dequantize, quantize
 from safetensors.numpy import load_file
 
 from draftproof.errors import RefusedInput
-from draftproof.models.gguf_file import GgufFile, is_gguf
-from draftproof.models.gguf_shape import read_gguf_shape
-from draftproof.models.load import load_decoder
-from draftproof.models.plain import run_plain
-from draftproof.models.rope import inverse_frequencies
-from draftproof.models.shape import RopeShape
+from draftproof.models.gguf.file import GgufFile, is_gguf
+from draftproof.models.gguf.shape import read_gguf_shape
+from draftproof.models.parts.rope import inverse_frequencies
+from draftproof.models.target.load import load_decoder
+from draftproof.models.target.plain import run_plain
+from draftproof.models.target.shape import RopeShape
 
 pytestmark = pytest.mark.engine
 

@@ -14,7 +14,7 @@ from torch import Tensor
 from transformers import AutoModelForCausalLM
 
 from draftproof.models.decoder import Decoder
-from draftproof.models.load import load_decoder
+from draftproof.models.target.load import load_decoder
 from draftproof.names import HiddenIndex
 
 pytestmark = [pytest.mark.engine, pytest.mark.filterwarnings("ignore:::transformers")]

@@ -1,4 +1,4 @@
-"""models.plain: the fast decoder computes what the formulas say, to the last digits of 64-bit floats."""
+"""target.plain: the fast decoder computes what the formulas say, to the last digits of 64-bit floats."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -8,8 +8,8 @@ import torch
 from safetensors.torch import load_file
 
 from draftproof.models.decoder import Decoder
-from draftproof.models.load import load_decoder
-from draftproof.models.plain import PlainResult, run_plain
+from draftproof.models.target.load import load_decoder
+from draftproof.models.target.plain import PlainResult, run_plain
 from draftproof.names import HiddenIndex
 
 pytestmark = pytest.mark.engine

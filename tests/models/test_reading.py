@@ -1,4 +1,4 @@
-"""models.reading: a field the forward pass needs is known, or the error names it."""
+"""models.target.reading: a field the forward pass needs is known, or the error names it."""
 
 import json
 from collections.abc import Callable
@@ -9,8 +9,8 @@ import pytest
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import parse_raw, read_raw
 from draftproof.errors import RefusedInput
-from draftproof.models.reading import read_shape
-from draftproof.models.shape import DecoderShape
+from draftproof.models.target.reading import read_shape
+from draftproof.models.target.shape import DecoderShape
 
 pytestmark = pytest.mark.engine
 

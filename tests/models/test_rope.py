@@ -1,10 +1,10 @@
-"""models.rope: pairs turned as complex numbers are dimensions rotated by halves."""
+"""models.parts.rope: pairs turned as complex numbers are dimensions rotated by halves."""
 
 import pytest
 import torch
 
-from draftproof.models.rope import LARGEST_TABLE, RopeTable, inverse_frequencies, pair_order, rotate
-from draftproof.models.shape import RopeShape
+from draftproof.models.parts.rope import LARGEST_TABLE, RopeTable, inverse_frequencies, pair_order, rotate
+from draftproof.models.target.shape import RopeShape
 
 pytestmark = pytest.mark.engine
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from draftproof.cache.session import Session
 from draftproof.models.decoder import Decoder
-from draftproof.models.load import load_decoder
+from draftproof.models.target.load import load_decoder
 from draftproof.names import HiddenIndex
 from draftproof.speculation.tree import DraftTree
 

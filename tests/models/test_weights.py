@@ -1,4 +1,4 @@
-"""models.weights, shards, load: every tensor used once, every parameter filled, or both sets are named."""
+"""target.weights, shards, load: every tensor used once, every parameter filled, or both sets are named."""
 
 import json
 import shutil
@@ -13,11 +13,11 @@ from torch import Tensor
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw
 from draftproof.errors import CouldNotLook, RefusedInput, UsageError
-from draftproof.models.build import build_decoder
-from draftproof.models.load import load_decoder
-from draftproof.models.parameters import bill_of
-from draftproof.models.reading import read_shape
-from draftproof.models.weights import account, allocate
+from draftproof.models.target.build import build_decoder
+from draftproof.models.target.load import load_decoder
+from draftproof.models.target.parameters import bill_of
+from draftproof.models.target.reading import read_shape
+from draftproof.models.target.weights import account, allocate
 
 pytestmark = pytest.mark.engine
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.writing.receipt import Receipt
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook, DraftproofError
 from draftproof.host.local import LocalHost
 from draftproof.host.program import frame_of, frames_of, program_argv, request

@@ -6,8 +6,8 @@ import threading
 import time
 from pathlib import Path
 
-from draftproof.deploy.level import Level
-from draftproof.deploy.receipt import FileState
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import FileState
 from promises.bench import FOREIGN, NEW, OLD, Bench, MeddlingHost, check, positions
 
 

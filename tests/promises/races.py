@@ -6,9 +6,9 @@ import re
 import threading
 import time
 
-from draftproof.deploy import refusals
-from draftproof.deploy.level import Level
-from draftproof.deploy.receipt import FileState
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing import refusals
+from draftproof.deploy.writing.receipt import FileState
 from promises.bench import FOREIGN, NEW, OLD, Bench, MeddlingHost, check
 
 

@@ -2,10 +2,10 @@
 
 import json
 
-from draftproof.deploy.diagnose import Cause, diagnose
-from draftproof.deploy.history import History, history_of
-from draftproof.deploy.ledger import LedgerDamaged
-from draftproof.deploy.objects import ObjectsDamaged
+from draftproof.deploy.diagnosis.diagnose import Cause, diagnose
+from draftproof.deploy.ledger.history import History, history_of
+from draftproof.deploy.ledger.ledger import LedgerDamaged
+from draftproof.deploy.ledger.objects import ObjectsDamaged
 from draftproof.deploy.place import Place
 from draftproof.errors import CouldNotLook
 from promises.bench import NEW, OLD, Bench, MeddlingHost, check

@@ -31,11 +31,11 @@ def apply(
     from draftproof.cli.fleet_options import checked_jobs, error_line, error_object, order_for, sources
     from draftproof.cli.ledger_option import host_for, ledger_at
     from draftproof.cli.write import emit_receipt, emit_rehearsal
-    from draftproof.deploy.fleet import each_file, worst
-    from draftproof.deploy.plan import PlannedFile, read_plan
-    from draftproof.deploy.receipt import Receipt
-    from draftproof.deploy.rehearse import Rehearsal, rehearse
-    from draftproof.deploy.write import verified_write
+    from draftproof.deploy.fleet.fleet import each_file, worst
+    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
+    from draftproof.deploy.writing.receipt import Receipt
+    from draftproof.deploy.writing.rehearse import Rehearsal, rehearse
+    from draftproof.deploy.writing.write import verified_write
     from draftproof.errors import DraftproofError
 
     files = read_plan(plan_file).files

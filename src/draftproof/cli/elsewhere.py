@@ -8,10 +8,10 @@ from pathlib import Path
 
 from draftproof.cli.ledger_option import host_for, ledger_at, place_at
 from draftproof.config.raw import RawConfig, read_raw
-from draftproof.deploy.consult import consulted, consulted_on_host, with_answers
-from draftproof.deploy.consumer_view import consumer_answers
+from draftproof.deploy.diagnosis.consult import consulted, consulted_on_host, with_answers
 from draftproof.deploy.hosts import look
 from draftproof.deploy.place import Place
+from draftproof.deploy.proof.consumer_view import consumer_answers
 from draftproof.deploy.remote_model import read_remote_model, read_remote_raw
 from draftproof.deploy.sight import Sight, sight_in
 from draftproof.findings.check import Report

@@ -25,7 +25,7 @@ def expect(
     Exit: 0 recorded; 1 SRC or DEST is refused; 2 usage; 3 no file or host to read, or no ledger to write.
     """
     from draftproof.cli.ledger_option import host_for, ledger_at, place_at, read_source
-    from draftproof.deploy.expect import expect as record
+    from draftproof.deploy.writing.expect import expect as record
 
     place = place_at(dest)
     content = read_source(src)

@@ -4,8 +4,8 @@ from pathlib import Path
 
 from draftproof.cli.ledger_option import read_source
 from draftproof.cli.render import line
-from draftproof.deploy.plan import PlannedFile
-from draftproof.deploy.write import WriteOrder
+from draftproof.deploy.fleet.plan import PlannedFile
+from draftproof.deploy.writing.write import WriteOrder
 from draftproof.errors import DraftproofError, UsageError
 
 __all__ = ["checked_jobs", "error_line", "error_object", "order_for", "sources"]

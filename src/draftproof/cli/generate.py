@@ -100,7 +100,7 @@ def generate(
     """Continue a prompt with the target's own tokens; drafting changes how fast, never what."""
     require_engine()
     from draftproof.engine.engine import Engine
-    from draftproof.engine.stopping import Stopping
+    from draftproof.engine.text.stopping import Stopping
     from draftproof.engine.trace import Trace
 
     _check_one_prompt(prompt, prompt_ids, chat=chat)
@@ -239,7 +239,7 @@ def _chat_ending(engine: "Engine", *, chat: bool) -> frozenset[int]:
 
 
 def _from_file(target: Path) -> "tuple[dict[str, float], frozenset[int]]":
-    from draftproof.engine.generation_file import read_generation_file
+    from draftproof.engine.text.generation_file import read_generation_file
 
     found = read_generation_file(target if target.is_dir() else target.parent)
     return found.options, found.endings

@@ -8,8 +8,8 @@ import typer
 from draftproof.cli.render import emit_json, line
 
 if TYPE_CHECKING:
-    from draftproof.deploy.history import Intent
-    from draftproof.deploy.ledger import LedgerText
+    from draftproof.deploy.ledger.history import Intent
+    from draftproof.deploy.ledger.ledger import LedgerText
 
 __all__ = ["history"]
 
@@ -27,7 +27,7 @@ def history(
     Exit: 0 the ledger fits together (an empty one does); 1 it is damaged; 2 usage; 3 it cannot be read.
     """
     from draftproof.cli.ledger_option import ledger_at, place_at
-    from draftproof.deploy.history import all_intents
+    from draftproof.deploy.ledger.history import all_intents
 
     book = ledger_at(ledger)
     text = book.read()

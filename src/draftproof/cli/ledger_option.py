@@ -4,7 +4,7 @@ import os
 import sys
 from pathlib import Path
 
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place, parse_place
 from draftproof.errors import CouldNotLook
 from draftproof.host.local import LocalHost

@@ -28,10 +28,10 @@ def plan(
     """
     from draftproof.cli.fleet_options import checked_jobs, error_line, error_object, order_for, sources
     from draftproof.cli.ledger_option import host_for, ledger_at
-    from draftproof.deploy.expect import expect
-    from draftproof.deploy.fleet import each_file, worst
-    from draftproof.deploy.plan import PlannedFile, read_plan
-    from draftproof.deploy.rehearse import Rehearsal, rehearse
+    from draftproof.deploy.fleet.fleet import each_file, worst
+    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
+    from draftproof.deploy.writing.expect import expect
+    from draftproof.deploy.writing.rehearse import Rehearsal, rehearse
     from draftproof.errors import DraftproofError
 
     files = read_plan(plan_file).files

@@ -32,11 +32,11 @@ def rollback(
     Exit: as draftproof write.
     """
     from draftproof.cli.ledger_option import host_for, ledger_at, place_at
-    from draftproof.deploy.history import history_of
-    from draftproof.deploy.level import level_named
-    from draftproof.deploy.rehearse import rehearse
-    from draftproof.deploy.rollback import intent_to_undo, preimage
-    from draftproof.deploy.write import WriteOrder, verified_write
+    from draftproof.deploy.ledger.history import history_of
+    from draftproof.deploy.proof.level import level_named
+    from draftproof.deploy.writing.rehearse import rehearse
+    from draftproof.deploy.writing.rollback import intent_to_undo, preimage
+    from draftproof.deploy.writing.write import WriteOrder, verified_write
     from draftproof.names import Sha256
 
     place, book = place_at(dest), ledger_at(ledger)

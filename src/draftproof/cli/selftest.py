@@ -29,7 +29,7 @@ def selftest(
     require_engine()
     import torch
 
-    from draftproof.engine.selftest import run_selftest
+    from draftproof.engine.proof.selftest import run_selftest
 
     torch.set_num_threads(1)  # the models are tiny: a second thread only waits for the first
     checks = []

@@ -8,7 +8,7 @@ import typer
 from draftproof.cli.render import emit_json, line
 
 if TYPE_CHECKING:
-    from draftproof.deploy.verify import Verdict
+    from draftproof.deploy.fleet.verify import Verdict
 
 __all__ = ["verify"]
 
@@ -30,10 +30,10 @@ def verify(
     """
     from draftproof.cli.fleet_options import checked_jobs, error_line, error_object, sources
     from draftproof.cli.ledger_option import host_for, ledger_at
-    from draftproof.deploy.fleet import each_file, worst
-    from draftproof.deploy.plan import PlannedFile, read_plan
-    from draftproof.deploy.verify import Verdict
-    from draftproof.deploy.verify import verify as verify_place
+    from draftproof.deploy.fleet.fleet import each_file, worst
+    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
+    from draftproof.deploy.fleet.verify import Verdict
+    from draftproof.deploy.fleet.verify import verify as verify_place
     from draftproof.errors import DraftproofError
 
     files = read_plan(plan_file).files

@@ -9,7 +9,7 @@ import typer
 from draftproof.cli.render import emit_json, line
 
 if TYPE_CHECKING:
-    from draftproof.deploy.watch import State
+    from draftproof.deploy.fleet.watch import State
 
 __all__ = ["watch"]
 
@@ -38,10 +38,10 @@ def watch(
     from draftproof.cli.fleet_options import checked_jobs, sources
     from draftproof.cli.ledger_option import host_for, ledger_at
     from draftproof.cli.metrics_server import MetricsServer
-    from draftproof.deploy.fleet import each_file
-    from draftproof.deploy.plan import PlannedFile, read_plan
-    from draftproof.deploy.verify import Verdict, verify
-    from draftproof.deploy.watch import State, changes, metrics_text, state_of
+    from draftproof.deploy.fleet.fleet import each_file
+    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
+    from draftproof.deploy.fleet.verify import Verdict, verify
+    from draftproof.deploy.fleet.watch import State, changes, metrics_text, state_of
 
     _check(interval, rounds, as_json=as_json)
     files = read_plan(plan_file).files

@@ -8,8 +8,8 @@ import typer
 from draftproof.cli.render import emit_json, line
 
 if TYPE_CHECKING:
-    from draftproof.deploy.receipt import OldDigest, Receipt
-    from draftproof.deploy.rehearse import Rehearsal
+    from draftproof.deploy.writing.receipt import OldDigest, Receipt
+    from draftproof.deploy.writing.rehearse import Rehearsal
 
 __all__ = ["emit_receipt", "emit_rehearsal", "write"]
 
@@ -40,9 +40,9 @@ def write(
     4 conflict, nothing changed; 5 outcome unknown.
     """
     from draftproof.cli.ledger_option import host_for, ledger_at, place_at, read_source
-    from draftproof.deploy.level import level_named
-    from draftproof.deploy.rehearse import rehearse
-    from draftproof.deploy.write import WriteOrder, verified_write
+    from draftproof.deploy.proof.level import level_named
+    from draftproof.deploy.writing.rehearse import rehearse
+    from draftproof.deploy.writing.write import WriteOrder, verified_write
 
     place = place_at(dest)
     order = WriteOrder(
@@ -78,7 +78,7 @@ def emit_receipt(receipt: "Receipt", *, as_json: bool) -> int:
 
 
 def _claim(receipt: "Receipt") -> str:
-    from draftproof.deploy.level import CLAIMS
+    from draftproof.deploy.proof.level import CLAIMS
 
     return CLAIMS[receipt.level]
 
@@ -95,7 +95,7 @@ def emit_rehearsal(rehearsal: "Rehearsal", *, as_json: bool) -> int:
 
 
 def _old_digest(option: str | None) -> "OldDigest | None":
-    from draftproof.deploy.receipt import ABSENT
+    from draftproof.deploy.writing.receipt import ABSENT
     from draftproof.errors import UsageError
     from draftproof.names import Sha256
 

@@ -6,7 +6,7 @@ import stat
 from dataclasses import dataclass
 
 from draftproof.deploy.hosts import KEEP_BYTES, Seen
-from draftproof.deploy.receipt import ABSENT
+from draftproof.deploy.writing.receipt import ABSENT
 from draftproof.errors import CouldNotLook
 
 __all__ = ["Sight", "sight_in", "sight_of"]

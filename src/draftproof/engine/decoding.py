@@ -6,9 +6,9 @@ from time import perf_counter
 from torch import Tensor
 
 from draftproof.engine.generation import Generation, Piece, Seconds
-from draftproof.engine.propose import Context, Proposer
+from draftproof.engine.proposers.propose import Context, Proposer
 from draftproof.engine.step import Decided, decode_step
-from draftproof.engine.stopping import Decode, Finish, Stopping, TextStream
+from draftproof.engine.text.stopping import Decode, Finish, Stopping, TextStream
 from draftproof.engine.trace import Trace
 from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder

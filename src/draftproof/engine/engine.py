@@ -6,19 +6,19 @@ from pathlib import Path
 import torch
 
 from draftproof.engine.decoding import Decoding
-from draftproof.engine.draft_options import DraftOptions
-from draftproof.engine.endings import config_endings
 from draftproof.engine.generation import Generation
-from draftproof.engine.gguf_text import read_gguf_text_codec
 from draftproof.engine.methods import prepare
-from draftproof.engine.propose import StartProposer
-from draftproof.engine.stopping import Stopping
-from draftproof.engine.text import TextCodec, read_text_codec
+from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.propose import StartProposer
+from draftproof.engine.text.endings import config_endings
+from draftproof.engine.text.gguf import read_gguf_text_codec
+from draftproof.engine.text.stopping import Stopping
+from draftproof.engine.text.tokens import TextCodec, read_text_codec
 from draftproof.engine.trace import Trace
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
-from draftproof.models.gguf_file import is_gguf
-from draftproof.models.load import load_decoder
+from draftproof.models.gguf.file import is_gguf
+from draftproof.models.target.load import load_decoder
 from draftproof.speculation.sampling import Sampling
 
 __all__ = ["DTYPES", "Engine"]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from draftproof.engine.stopping import Finish
+from draftproof.engine.text.stopping import Finish
 from draftproof.speculation.stats import Step, Summary, summary
 
 __all__ = ["Generation", "Piece", "Seconds"]

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from draftproof.engine.propose import Context, Proposal
+from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.speculation.accept import (
     Acceptance,
     TargetRows,

@@ -8,12 +8,12 @@ from types import MappingProxyType
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.parse import find_config, parse_config, require_recognised
 from draftproof.config.raw import read_raw
-from draftproof.engine.draft_options import DraftOptions
-from draftproof.engine.propose import NgramProposer, NoProposer, StartProposer
-from draftproof.engine.propose_dflash import prepare_ddtree, prepare_dflash
-from draftproof.engine.propose_draft import prepare_draft
-from draftproof.engine.propose_eagle import prepare_eagle3
-from draftproof.engine.propose_mtp import prepare_mtp
+from draftproof.engine.proposers.dflash import prepare_ddtree, prepare_dflash
+from draftproof.engine.proposers.draft_model import prepare_draft
+from draftproof.engine.proposers.eagle3 import prepare_eagle3
+from draftproof.engine.proposers.mtp import prepare_mtp
+from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.propose import NgramProposer, NoProposer, StartProposer
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
 

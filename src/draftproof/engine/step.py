@@ -17,7 +17,7 @@ from torch import Tensor
 from draftproof.cache.session import Session
 from draftproof.engine.generation import Seconds
 from draftproof.engine.judge import judge
-from draftproof.engine.propose import Context, Proposal, Proposer
+from draftproof.engine.proposers.propose import Context, Proposal, Proposer
 from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder
 from draftproof.names import HiddenIndex

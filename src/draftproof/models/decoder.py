@@ -21,16 +21,16 @@ from torch import Tensor
 from draftproof.cache.session import Session
 from draftproof.cache.shapes import SessionShape
 from draftproof.errors import UsageError
-from draftproof.models.attention import Attention
 from draftproof.models.batch import Item, Rows
 from draftproof.models.forward import Block, Forward, check_capture, check_tokens
-from draftproof.models.gated_delta import GatedDelta
-from draftproof.models.layers import Mlp, RmsNorm
-from draftproof.models.linear import Linear
 from draftproof.models.nodes import Nodes
+from draftproof.models.parts.attention import Attention
+from draftproof.models.parts.gated_delta import GatedDelta
+from draftproof.models.parts.linear import Linear
+from draftproof.models.parts.rope import RopeTable
+from draftproof.models.parts.rows import Mlp, RmsNorm
 from draftproof.models.readout import Readout
-from draftproof.models.rope import RopeTable
-from draftproof.models.shape import DecoderShape
+from draftproof.models.target.shape import DecoderShape
 from draftproof.names import HiddenIndex
 from draftproof.speculation.tree import DraftTree
 
@@ -84,7 +84,7 @@ class Decoder:
         norm: RmsNorm,
         head: Linear,
     ) -> None:
-        """Put the parts together; ``models.load`` makes them."""
+        """Put the parts together; ``models.target.load`` makes them."""
         self.shape, self.session_shape = shape, session_shape
         self.dtype, self.device = session_shape.dtype, session_shape.device
         self.embedding, self._norm, self._head = embedding, norm, head

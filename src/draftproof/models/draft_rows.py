@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from draftproof.cache.session import Session
-from draftproof.models.attention import GROUPED_NODES
 from draftproof.models.batch import Item, Rows
 from draftproof.models.nodes import Nodes
-from draftproof.models.rope import RopeTable
+from draftproof.models.parts.attention import GROUPED_NODES
+from draftproof.models.parts.rope import RopeTable
 
 __all__ = ["chain_rows", "close_rows", "open_rows", "tree_rows"]
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from draftproof.checkpoint.values.d2t import judge_offsets
 from draftproof.errors import RefusedInput
-from draftproof.models.shards import ShardSource
+from draftproof.models.target.shards import ShardSource
 
 __all__ = ["DraftVocabulary", "read_draft_vocabulary"]
 

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from draftproof.cache.session import Session
 from draftproof.errors import RefusedInput, UsageError
-from draftproof.models.shape import DecoderShape
+from draftproof.models.target.shape import DecoderShape
 from draftproof.names import HiddenIndex
 from draftproof.speculation.tree import DraftTree
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from draftproof.errors import RefusedInput
-from draftproof.models.deltanet import Sight
+from draftproof.models.parts.deltanet import Sight
 from draftproof.speculation.tree import DraftTree
 
 __all__ = ["Nodes"]

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from draftproof.models.batch import Item
 from draftproof.models.forward import Forward
-from draftproof.models.layers import RmsNorm
+from draftproof.models.parts.rows import RmsNorm
 from draftproof.names import HiddenIndex
 
 __all__ = ["Readout"]

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.diagnose import Cause
+from draftproof.deploy.diagnosis.diagnose import Cause
+from draftproof.deploy.fleet.verify import verify
 from draftproof.deploy.hosts import look
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState
-from draftproof.deploy.refusals import Conflict
-from draftproof.deploy.verify import verify
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.writing.receipt import FileState
+from draftproof.deploy.writing.refusals import Conflict
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 from draftproof.names import Sha256
 

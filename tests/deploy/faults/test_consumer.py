@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Evidence, Level
+from draftproof.deploy.fleet.verify import verify
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
-from draftproof.deploy.verify import verify
+from draftproof.deploy.proof.level import Evidence, Level
+from draftproof.deploy.writing.receipt import Receipt
 from draftproof.host.local import LocalHost
 
 Put = Callable[..., Receipt]

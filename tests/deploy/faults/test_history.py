@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 
 from draftproof.deploy.hosts import look
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
-from draftproof.deploy.objects import sha256_hex
+from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState
-from draftproof.deploy.refusals import Conflict, OutcomeUnknown
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import FileState
+from draftproof.deploy.writing.refusals import Conflict, OutcomeUnknown
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
 from draftproof.host.local import LocalHost
 from draftproof.names import Sha256

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy import refusals
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import Receipt
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing import refusals
+from draftproof.deploy.writing.receipt import Receipt
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 
 pytestmark = [pytest.mark.root]

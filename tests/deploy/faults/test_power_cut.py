@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 from loop_images import FILE_SYSTEMS, image_mounted, needs
 

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
-from draftproof.deploy.receipt import FileState, Receipt
-from draftproof.deploy.refusals import OutcomeUnknown
+from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import FileState, Receipt
+from draftproof.deploy.writing.refusals import OutcomeUnknown
 from draftproof.host.local import LocalHost
 from tracing import NEW, OLD, Point, TracedHost, attempt, points_of_a_write
 

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from draftproof.deploy.hosts import look
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState
-from draftproof.deploy.refusals import Conflict
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import FileState
+from draftproof.deploy.writing.refusals import Conflict
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook
 from draftproof.names import Sha256
 from loopback import Sshd

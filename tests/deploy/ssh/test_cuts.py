@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from cutting_proxy import Cut, cutting_proxy
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState, Receipt
-from draftproof.deploy.refusals import OutcomeUnknown
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing.receipt import FileState, Receipt
+from draftproof.deploy.writing.refusals import OutcomeUnknown
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
 from draftproof.host.ssh import SshHost
 from loopback import Sshd

@@ -12,10 +12,10 @@ from typing import Literal
 import pytest
 
 from cutting_proxy import Cut, CuttingProxy, cutting_proxy
-from draftproof.deploy.ledger import Ledger
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.writing.receipt import FileState
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
 from draftproof.host.ssh import SshHost
 from environments import peer_python

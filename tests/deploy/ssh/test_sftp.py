@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from draftproof.deploy import refusals
+from draftproof.deploy.fleet.verify import verify
 from draftproof.deploy.hosts import look
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
-from draftproof.deploy.objects import sha256_hex
+from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState, Receipt
-from draftproof.deploy.verify import verify
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing import refusals
+from draftproof.deploy.writing.receipt import FileState, Receipt
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook
 from draftproof.host.program import frame_of, frames_of, request
 from draftproof.host.sftp import SftpHost

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from draftproof.cli.main import main
-from draftproof.deploy import refusals
-from draftproof.deploy.expect import expect
-from draftproof.deploy.ledger import Ledger
-from draftproof.deploy.level import Level
+from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
-from draftproof.deploy.receipt import FileState, Receipt
-from draftproof.deploy.write import WriteOrder, verified_write
+from draftproof.deploy.proof.level import Level
+from draftproof.deploy.writing import refusals
+from draftproof.deploy.writing.expect import expect
+from draftproof.deploy.writing.receipt import FileState, Receipt
+from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
 from draftproof.host.program import frames_of, program_argv, request
 from draftproof.host.replay import RecordingHost, ReplayHost

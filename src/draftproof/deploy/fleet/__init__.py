@@ -1,0 +1,1 @@
+"""Many files on many hosts: planned, verified, watched."""

@@ -1,0 +1,1 @@
+"""What was intended and what was seen, only ever appended to."""

@@ -1,0 +1,1 @@
+"""How far a write is proven: levels, and the evidence for each."""

@@ -1,0 +1,1 @@
+"""One file put in place, or refused, or put back."""

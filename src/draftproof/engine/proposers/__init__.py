@@ -1,0 +1,1 @@
+"""Where drafts come from: one module for each method."""

@@ -1,0 +1,1 @@
+"""The DFlash drafter: its shape, its tensors, its forward."""

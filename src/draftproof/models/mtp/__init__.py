@@ -1,0 +1,1 @@
+"""The multi-token-prediction head that lives in a target's own checkpoint."""

@@ -1,0 +1,1 @@
+"""What layers are made of: attention, delta rule, rope, norms, linear maps."""

@@ -1,0 +1,1 @@
+"""From a checkpoint to a decoder that runs, and its slow plain twin."""
