@@ -4,7 +4,7 @@ Four layouts, chosen once when a model is built:
 
 - packed: the processor library's own blocked layout, for bfloat16 weights on a CPU that multiplies them.
   Measured (Zen 4, one thread, torch 2.13): one row 192 against 288 us at 3072 x 576, 16 rows 197 against 320.
-- widened: bfloat16 weights on a CPU that cannot multiply them, kept as 32-bit numbers, which hold each of them
+- widened: bfloat16 weights on a CPU that cannot multiply them, kept as 32-bit numbers, which hold each one
   exactly and take twice the memory. Measured (AVX2, one thread): one row 222 against 402 us at that size,
   16 rows 1.1 against 6.2 ms.
 - transposed: [inputs, outputs], for 32-bit weights on a CPU: 8 rows 453 against 967 us at the same size.
