@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json
+from draftproof.cli.output import emit_json
 
 __all__ = ["apply"]
 

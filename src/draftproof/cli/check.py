@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.render import emit_error, emit_json, line, shown
+from draftproof.cli.output import emit_error, emit_json, line, shown
 
 if TYPE_CHECKING:
     from draftproof.config.json.value import JsonValue

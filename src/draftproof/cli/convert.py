@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json, line, shown
+from draftproof.cli.output import emit_json, line, shown
 
 __all__ = ["convert"]
 

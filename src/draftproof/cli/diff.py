@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.render import emit_error, emit_json
+from draftproof.cli.output import emit_error, emit_json
 from draftproof.errors import CouldNotLook
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from draftproof.cli.render import line
+from draftproof.cli.output import line
 from draftproof.config.diff import (
     ABSENT,
     BytesVerdict,

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from draftproof.cli.render import line, shown
+from draftproof.cli.output import line, shown
 from draftproof.config.fact import Fact, Shape
 from draftproof.config.facts import as_facts
 from draftproof.config.parse import Parsed

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from draftproof.cli.ledger_option import read_source
-from draftproof.cli.render import line
+from draftproof.cli.output import line
 from draftproof.deploy.fleet.plan import PlannedFile
 from draftproof.deploy.writing.write import WriteOrder
 from draftproof.errors import DraftproofError, UsageError

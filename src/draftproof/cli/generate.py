@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from draftproof.cli.engine_extra import require_engine
-from draftproof.cli.render import emit_json, line
+from draftproof.cli.output import emit_json, line
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.printable import printable
 

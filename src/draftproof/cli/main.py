@@ -8,7 +8,7 @@ from types import TracebackType
 import typer
 
 from draftproof import __version__
-from draftproof.cli.render import emit_error, emit_json, line
+from draftproof.cli.output import emit_error, emit_json, line
 from draftproof.cli.verbs import VERBS
 from draftproof.errors import DraftproofError, UsageError
 

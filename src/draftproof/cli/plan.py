@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json, line
+from draftproof.cli.output import emit_json, line
 
 __all__ = ["plan"]
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json, line
+from draftproof.cli.output import emit_json, line
 
 if TYPE_CHECKING:
     from draftproof.deploy.fleet.verify import Verdict

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.render import emit_json, line, shown
+from draftproof.cli.output import emit_json, line, shown
 
 if TYPE_CHECKING:
     from draftproof.config.view import Entry
