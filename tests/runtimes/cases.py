@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw
-from draftproof.runtimes.compare import compare
-from draftproof.runtimes.fields import FieldReading
-from draftproof.runtimes.hf import HfReading, parse_answer
+from draftproof.runtimes.hf.compare import compare
+from draftproof.runtimes.hf.fields import FieldReading
+from draftproof.runtimes.hf.reading import HfReading, parse_answer
 
 __all__ = ["CASES", "CONFIGS", "TRANSCRIPTS", "field_of", "raw_of", "reading_of", "recorded"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from draftproof.runtimes.hf import TIMEOUT_SECONDS
+from draftproof.runtimes.hf.reading import TIMEOUT_SECONDS
 from draftproof.runtimes.interpreter import Answer, ask
 from environments import REPOSITORY, VERSIONS, transformers_python
 from runtimes.cases import CASES, TRANSCRIPTS
@@ -19,7 +19,7 @@ __all__ = ["ask_about"]
 
 def ask_about(text: str, version: str) -> Mapping[str, Any]:
     """The probe's answer, with this machine's paths taken out."""
-    script = (files("draftproof.runtimes") / "hf_probe.py").read_text(encoding="utf-8")
+    script = (files("draftproof.runtimes.hf") / "probe.py").read_text(encoding="utf-8")
     python = str(transformers_python(version))
     answer = ask(python, script, {"text": text}, timeout_seconds=TIMEOUT_SECONDS)
     assert isinstance(answer, Answer), answer

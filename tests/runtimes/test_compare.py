@@ -6,8 +6,8 @@ import pytest
 
 from draftproof.config.json.value import JsonValue
 from draftproof.config.view import leaves
-from draftproof.runtimes.compare import SHOWN_WHEN_SILENT, compare
-from draftproof.runtimes.fields import How
+from draftproof.runtimes.hf.compare import SHOWN_WHEN_SILENT, compare
+from draftproof.runtimes.hf.fields import How
 from environments import NEW, OLD, VERSIONS
 from runtimes.cases import CASES, field_of, raw_of, reading_of
 

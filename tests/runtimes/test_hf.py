@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from draftproof.runtimes.hf import HfReading, Refusal, parse_answer
+from draftproof.runtimes.hf.reading import HfReading, Refusal, parse_answer
 from draftproof.runtimes.interpreter import NoAnswer
 from environments import NEW, OLD
 from runtimes.cases import recorded

@@ -1,4 +1,4 @@
-"""runtimes.hf_probe: whatever the library in the other Python does, it is a result or a named silence.
+"""runtimes.hf.probe: whatever the library in the other Python does, it is a result or a named silence.
 
 The library here is a small foreign ``transformers`` that misbehaves on purpose; live tests use real ones.
 """
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from draftproof.config.raw import parse_raw
-from draftproof.runtimes.hf import HfReading, read_with
+from draftproof.runtimes.hf.reading import HfReading, read_with
 from draftproof.runtimes.interpreter import NoAnswer
 
-PROBE = files("draftproof.runtimes") / "hf_probe.py"
+PROBE = files("draftproof.runtimes.hf") / "probe.py"
 
 LIBRARY = """
 import json

@@ -7,9 +7,9 @@ import pytest
 from draftproof.config.json.value import JsonValue
 from draftproof.findings.finding import Finding
 from draftproof.names import Layer
-from draftproof.runtimes.compare import compare
-from draftproof.runtimes.hf import HfReading
-from draftproof.runtimes.judge import judge
+from draftproof.runtimes.hf.compare import compare
+from draftproof.runtimes.hf.judge import judge
+from draftproof.runtimes.hf.reading import HfReading
 from environments import NEW, OLD, VERSIONS
 from runtimes.cases import CASES, raw_of, reading_of
 

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from draftproof.config.raw import read_raw
-from draftproof.runtimes.compare import compare
-from draftproof.runtimes.fields import How
-from draftproof.runtimes.hf import HfReading, read_with
+from draftproof.runtimes.hf.compare import compare
+from draftproof.runtimes.hf.fields import How
+from draftproof.runtimes.hf.judge import judge
+from draftproof.runtimes.hf.reading import HfReading, read_with
 from draftproof.runtimes.interpreter import NoAnswer
-from draftproof.runtimes.judge import judge
 from environments import NEW, OLD, REPOSITORY, VERSIONS, transformers_python
 from runtimes.cases import CASES, CONFIGS, recorded
 from runtimes.record import ask_about

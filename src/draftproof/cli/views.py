@@ -39,7 +39,7 @@ def views(
     """Show what was meant, what the file says and what transformers makes of it, field by field."""
     from draftproof.config.raw import RawConfig
     from draftproof.findings.evidence import Evidence, read_model
-    from draftproof.runtimes.hf import read_with
+    from draftproof.runtimes.hf.reading import read_with
     from draftproof.runtimes.views import interpret, views_of
 
     models = [read_model(given, config_only=True) if given else None for given in (subject, target, intent)]
@@ -158,7 +158,7 @@ def _print_verdict(result: "Views") -> None:
 
 def _print_judgement(one: "Interpreter") -> None:
     """Whether the library is to blame: named only where it changed something that matters."""
-    from draftproof.runtimes.hf import HfReading
+    from draftproof.runtimes.hf.reading import HfReading
 
     if not isinstance(one.answer, HfReading):
         return

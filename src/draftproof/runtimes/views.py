@@ -13,11 +13,11 @@ from draftproof.findings.evidence import Evidence
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.rules import drift, files, windows
 from draftproof.names import Layer
-from draftproof.runtimes.compare import compare
-from draftproof.runtimes.fields import FieldReading, How
-from draftproof.runtimes.hf import HfReading
+from draftproof.runtimes.hf.compare import compare
+from draftproof.runtimes.hf.fields import FieldReading, How
+from draftproof.runtimes.hf.judge import judge
+from draftproof.runtimes.hf.reading import HfReading
 from draftproof.runtimes.interpreter import NoAnswer
-from draftproof.runtimes.judge import judge
 
 __all__ = ["Interpreter", "Row", "Views", "interpret", "views_of"]
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from draftproof.config.raw import JsonValue
-from draftproof.runtimes.hf import Flip, HfReading, KeyPath
+from draftproof.runtimes.hf.reading import Flip, HfReading, KeyPath
 
 __all__ = ["FieldReading", "How", "equal", "find", "home_of", "is_present", "word"]
 

@@ -12,9 +12,9 @@ from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.known_keys import KNOWN_KEYS
 from draftproof.findings.place import at_pointer
-from draftproof.runtimes.fields import FieldReading, How, home_of
-from draftproof.runtimes.hf import HfReading, KeyPath, Refusal
-from draftproof.runtimes.judge_window import judge_window, sliding_layers
+from draftproof.runtimes.hf.fields import FieldReading, How, home_of
+from draftproof.runtimes.hf.judge_window import judge_window, sliding_layers
+from draftproof.runtimes.hf.reading import HfReading, KeyPath, Refusal
 
 __all__ = ["judge"]
 

@@ -2,8 +2,8 @@
 
 from draftproof.config.raw import JsonValue, pointer_of
 from draftproof.config.view import same_json
-from draftproof.runtimes.fields import FieldReading, How, equal, find, home_of, is_present
-from draftproof.runtimes.hf import HfReading, KeyPath
+from draftproof.runtimes.hf.fields import FieldReading, How, equal, find, home_of, is_present
+from draftproof.runtimes.hf.reading import HfReading, KeyPath
 
 __all__ = ["unread_rope"]
 

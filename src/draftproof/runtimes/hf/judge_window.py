@@ -6,8 +6,8 @@ from draftproof.config.raw import JsonValue, RawConfig, pointer_of
 from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import at_pointer
-from draftproof.runtimes.fields import FieldReading, How, is_present
-from draftproof.runtimes.hf import Flip, KeyPath
+from draftproof.runtimes.hf.fields import FieldReading, How, is_present
+from draftproof.runtimes.hf.reading import Flip, KeyPath
 
 __all__ = ["judge_window", "sliding_layers"]
 

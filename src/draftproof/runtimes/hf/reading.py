@@ -1,6 +1,6 @@
 """What a given Python's transformers makes of a config: asked of that library itself, never guessed.
 
-Source: the library's own answer, framed by ``hf_probe``; see that module for what runs and what never does.
+Source: the library's own answer, framed by ``hf.probe``; see that module for what runs and what never does.
 """
 
 from collections.abc import Mapping
@@ -121,7 +121,7 @@ def read_with(
     python: str, raw: RawConfig, *, timeout_seconds: float = TIMEOUT_SECONDS
 ) -> HfReading | NoAnswer:
     """Let ``python``'s transformers parse the file; NoAnswer with the reason where it could not be asked."""
-    script = (files("draftproof.runtimes") / "hf_probe.py").read_text(encoding="utf-8")
+    script = (files("draftproof.runtimes.hf") / "probe.py").read_text(encoding="utf-8")
     answer = ask(python, script, {"text": raw.text}, timeout_seconds=timeout_seconds)
     return answer if isinstance(answer, NoAnswer) else parse_answer(python, answer.body)
 

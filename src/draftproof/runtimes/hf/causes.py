@@ -4,8 +4,8 @@ from collections.abc import Mapping
 
 from draftproof.config.raw import JsonValue, pointer_of
 from draftproof.config.view import leaves, same_json
-from draftproof.runtimes.fields import equal, find, home_of, is_present, word
-from draftproof.runtimes.hf import Flip, HfReading, KeyPath
+from draftproof.runtimes.hf.fields import equal, find, home_of, is_present, word
+from draftproof.runtimes.hf.reading import Flip, HfReading, KeyPath
 
 __all__ = ["gate_reason", "restoring", "shaping", "shaping_reason", "twin", "went_to"]
 

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 
 from draftproof.config.raw import JsonValue, pointer_of
 from draftproof.config.view import leaves, same_json
-from draftproof.runtimes.causes import gate_reason, restoring, shaping, shaping_reason, twin, went_to
-from draftproof.runtimes.fields import FieldReading, How, equal, find, home_of, is_present, word
-from draftproof.runtimes.hf import HfReading, KeyPath
-from draftproof.runtimes.unread_rope import unread_rope
+from draftproof.runtimes.hf.causes import gate_reason, restoring, shaping, shaping_reason, twin, went_to
+from draftproof.runtimes.hf.fields import FieldReading, How, equal, find, home_of, is_present, word
+from draftproof.runtimes.hf.reading import HfReading, KeyPath
+from draftproof.runtimes.hf.unread_rope import unread_rope
 
 __all__ = ["compare"]
 
