@@ -105,12 +105,8 @@ class SshHost:
         Raises:
             HostUnreachable: there is no ssh client here.
         """
-        command = "exec " + " ".join(shlex.quote(word) for word in argv)
-        # The first value of an ssh option wins, so the fixed ones stand before the user's configuration file
-        # and before what -F names; "--" keeps a name that begins with a dash from being an option.
-        call = ["ssh", *_OPTIONS, *self.extra, "--", self.name, command]
         try:
-            return talk(call, stdin=stdin, answer=answer, timeout_s=timeout_s)
+            return talk(self.command(argv), stdin=stdin, answer=answer, timeout_s=timeout_s)
         except OSError as error:
             raise HostUnreachable(
                 self.name,
@@ -120,6 +116,13 @@ class SshHost:
                 means="nothing was done",
                 next_step="install openssh-client",
             ) from error
+
+    def command(self, argv: Sequence[str]) -> list[str]:
+        """The command here that runs ``argv`` there."""
+        command = "exec " + " ".join(shlex.quote(word) for word in argv)
+        # The first value of an ssh option wins, so the fixed ones stand before the user's configuration file
+        # and before what -F names; "--" keeps a name that begins with a dash from being an option.
+        return ["ssh", *_OPTIONS, *self.extra, "--", self.name, command]
 
     def failure(self, result: CommandResult) -> CouldNotLook:
         """Why no reply came, told from what the ssh client wrote; the machine's own words are escaped."""

@@ -16,10 +16,11 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Answer", "NoAnswer", "ask", "read_frame"]
+__all__ = ["Answer", "NoAnswer", "Way", "ask", "read_frame"]
 
 MAX_OUTPUT_BYTES = 32 * 1024 * 1024
 _POLL_SECONDS = 0.02
@@ -50,15 +51,25 @@ class NoAnswer:
     reason: str
 
 
-def ask(python: str, script: str, request: dict[str, object], *, timeout_seconds: float) -> Answer | NoAnswer:
-    """Run ``script`` in ``python`` with ``request`` on standard input; the answer, or why there is none."""
-    program = _program(python)
+Way = Callable[[list[str]], list[str]]
+"""How a command is run elsewhere: the command line there -> the one here (an ssh client's, a container's)."""
+
+
+def ask(
+    python: str, script: str, request: dict[str, object], *, timeout_seconds: float, way: Way | None = None
+) -> Answer | NoAnswer:
+    """Run ``script`` in ``python`` with ``request`` on standard input; the answer, or why there is none.
+
+    With ``way``, ``python`` is a path where that leads to, and its environment is the one found there.
+    """
+    program = _program(python) if way is None else python
     if isinstance(program, NoAnswer):
         return program
+    argv = [program, "-c", script]
     nonce = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="draftproof-") as scratch:
         folder = Path(scratch)
-        ran = _run([program, "-c", script], {"nonce": nonce, **request}, folder, timeout_seconds)
+        ran = _run(way(argv) if way else argv, {"nonce": nonce, **request}, folder, timeout_seconds)
         if isinstance(ran, NoAnswer):
             return ran
         body = read_frame((folder / "out").read_bytes(), nonce)
