@@ -1,0 +1,1 @@
+"""Training of drafters beside a frozen target: DFlash, EAGLE-3 and a head of multi-token prediction."""
