@@ -13,7 +13,7 @@ from draftproof.models.dflash.shape import DflashLayer
 from draftproof.models.target.load import load_decoder
 from draftproof.training.drafters.blocks import draw_blocks
 from draftproof.training.drafters.dflash import DflashNet
-from draftproof.training.drafters.sight import context_seen
+from draftproof.training.drafters.sight import Sight, sight_of
 
 pytestmark = pytest.mark.engine
 
@@ -87,10 +87,10 @@ def test_blocks_are_independent(net: DflashNet) -> None:
 def test_a_mask_that_shows_the_anchor_is_noticed(net: DflashNet, monkeypatch: pytest.MonkeyPatch) -> None:
     """Control of laws 1 and 2: with ``<=`` for ``<`` the anchor's row moves the block."""
 
-    def shown(anchors: Tensor, num_rows: int, num_slots: int, layer: DflashLayer) -> Tensor:
-        return context_seen(anchors + 1, num_rows, num_slots, layer)
+    def shown(anchors: Tensor, num_rows: int, num_slots: int, layer: DflashLayer) -> Sight:
+        return sight_of(anchors + 1, num_rows, num_slots, layer)
 
-    monkeypatch.setattr("draftproof.training.drafters.dflash.context_seen", shown)
+    monkeypatch.setattr("draftproof.training.drafters.dflash.sight_of", shown)
     changed, tokens = text()
     changed[:, ANCHOR] += 1
     plain, _ = text()

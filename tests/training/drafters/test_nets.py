@@ -84,7 +84,7 @@ def test_a_block_trained_is_the_block_decoded(
 
 @pytest.mark.parametrize("variant", ["official", "official-full"])
 def test_a_chain_trained_is_the_chain_decoded(variant: str, target: Decoder, tmp_path: Path) -> None:
-    """Every pair's guesses of the unrolled pass are those of a session that reads true pairs, then its own."""
+    """Every pair's guesses of the unrolled pass are those of a session: true pairs first, then guesses."""
     write_tiny_eagle3(tmp_path, variant)
     drafter = load_eagle3(tmp_path, target)
     tensors = load_file(tmp_path / "model.safetensors")

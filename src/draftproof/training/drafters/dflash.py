@@ -12,23 +12,22 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
-from draftproof.models.dflash.shape import DflashShape
-from draftproof.training.drafters.sight import block_seen, context_seen
+from draftproof.models.dflash.shape import DflashLayer, DflashShape
+from draftproof.training.drafters.sight import Sight, sight_of
 from draftproof.training.drafters.turning import Turn, turn_at
 
 __all__ = ["DflashNet", "SwiGlu"]
 
 
-class _Sight(NamedTuple):
-    """What the pass tells every layer."""
+class _Pass(NamedTuple):
+    """What a pass tells every layer."""
+
+    context: Tensor
+    """[b, S, H], fused and normed."""
 
     context_turn: Turn
     block_turn: Turn
-    context: dict[int | None, Tensor]
-    """Added to the scores of context rows, by window."""
-
-    block: list[Tensor]
-    """Added to the scores of a block's own slots, by layer."""
+    sights: dict[DflashLayer, Sight]
 
 
 class SwiGlu(nn.Module):
@@ -61,26 +60,24 @@ class _Attention(nn.Module):
         self.q_norm = nn.RMSNorm(d, eps=shape.norm_eps)
         self.k_norm = nn.RMSNorm(d, eps=shape.norm_eps)
 
-    def forward(self, y: Tensor, context: Tensor, sight: _Sight, masks: tuple[Tensor, Tensor]) -> Tensor:
-        """[b, N, B, H] of the normed block ``y`` over ``context`` [b, S, H]."""
+    def forward(self, y: Tensor, now: _Pass, sight: Sight) -> Tensor:
+        """[b, N, B, H] of the normed blocks ``y``."""
         (b, n, slots, _), (num_kv, shared, dim) = y.shape, self._heads
         q = self.q_norm(self.q_proj(y).view(b, n, slots, num_kv * shared, dim))
-        q = sight.block_turn(q).view(b, n, slots, num_kv, shared, dim) * dim**-0.5
-        q = q.permute(0, 3, 1, 4, 2, 5)  # [b, Hk, N, g, B, D]
-        block_k, block_v = self._pair(y, sight.block_turn)  # [b, N, B, Hk, D]
-        block_k, block_v = block_k.permute(0, 3, 1, 2, 4), block_v.permute(0, 3, 1, 2, 4)
-        k, v = self._pair(context, sight.context_turn)  # [b, S, Hk, D]
-        k, v = k.transpose(1, 2), v.transpose(1, 2)
-        count = k.shape[2]
-        far = q.reshape(b, num_kv, -1, dim) @ k.transpose(2, 3)
-        far = far.view(b, num_kv, n, shared, slots, count) + masks[0][:, None, :, None]
-        near = q.reshape(b, num_kv, n, -1, dim) @ block_k.transpose(3, 4)
-        near = near.view(b, num_kv, n, shared, slots, slots) + masks[1]
-        weights = torch.cat((far, near), -1).softmax(-1)
-        far, near = weights[..., :count], weights[..., count:]
-        mixed = (far.reshape(b, num_kv, -1, count) @ v).view(b, num_kv, n, -1, dim)
-        mixed = mixed + near.reshape(b, num_kv, n, -1, slots) @ block_v
-        mixed = mixed.view(b, num_kv, n, shared, slots, dim).permute(0, 2, 4, 1, 3, 5)
+        # The query heads of one key head are rows of one product, as in the engine.
+        q = now.block_turn(q).view(b * n, slots, num_kv, shared, dim).permute(0, 2, 3, 1, 4)
+        q = q.reshape(b * n, num_kv, shared * slots, dim)
+        far, near = self._pair(now.context, now.context_turn), self._pair(y, now.block_turn)
+        index = (
+            sight.rows.clamp(min=0) + now.context.shape[1] * torch.arange(b, device=y.device)[:, None, None]
+        )
+        keys, values = (
+            torch.cat((rows.flatten(0, 1)[index], own), 2).flatten(0, 1).transpose(1, 2)
+            for rows, own in zip(far, near, strict=True)
+        )  # [b N, Hk, C + B, D]
+        mask = sight.mask.repeat(1, 1, shared, 1)
+        mixed = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
+        mixed = mixed.view(b, n, num_kv, shared, slots, dim).permute(0, 1, 4, 2, 3, 5)
         out: Tensor = self.o_proj(mixed.reshape(b, n, slots, -1))
         return out
 
@@ -99,8 +96,8 @@ class _Layer(nn.Module):
         self.post_attention_layernorm = nn.RMSNorm(shape.hidden_size, eps=shape.norm_eps)
         self.mlp = SwiGlu(shape.hidden_size, shape.intermediate_size)
 
-    def forward(self, x: Tensor, context: Tensor, sight: _Sight, masks: tuple[Tensor, Tensor]) -> Tensor:
-        x = x + self.self_attn(self.input_layernorm(x), context, sight, masks)
+    def forward(self, x: Tensor, now: _Pass, sight: Sight) -> Tensor:
+        x = x + self.self_attn(self.input_layernorm(x), now, sight)
         out: Tensor = x + self.mlp(self.post_attention_layernorm(x))
         return out
 
@@ -144,14 +141,12 @@ class DflashNet(nn.Module):
             [b, N, B, H] after the final norm; slot k stands at anchor + k.
         """
         slots = self.shape.block_size
-        context = self.hidden_norm(self.fc(rows))
         ids = torch.full((*anchors.shape, slots), self.shape.mask_token_id, device=anchors.device)
         ids[..., 0] = tokens.gather(1, anchors)
         x = F.embedding(ids, self.embedding) * self.shape.embedding_scale
-        sight = self._sight(rows.shape[1], anchors)
-        for index, layer in enumerate(self.layers):
-            masks = sight.context[self.shape.layers[index].window], sight.block[index]
-            x = layer(x, context, sight, masks)
+        now = self._pass(self.hidden_norm(self.fc(rows)), anchors)
+        for layer, kind in zip(self.layers, self.shape.layers, strict=True):
+            x = layer(x, now, now.sights[kind])
         out: Tensor = self.norm(x)
         return out
 
@@ -161,18 +156,9 @@ class DflashNet(nn.Module):
         cap = self.shape.softcap
         return logits if cap is None else torch.tanh(logits / cap) * cap
 
-    def _sight(self, num_rows: int, anchors: Tensor) -> _Sight:
-        slots, device = self.shape.block_size, anchors.device
-        rows = torch.arange(num_rows, device=device)[None, :, None]
-        places = (anchors[..., None] + torch.arange(slots, device=device))[..., None]
-        context = {
-            layer.window: _added(context_seen(anchors, num_rows, slots, layer)) for layer in self.shape.layers
-        }
-        block = [_added(block_seen(slots, layer, device)) for layer in self.shape.layers]
-        rope = self.shape.rope
-        return _Sight(turn_at(rope, rows), turn_at(rope, places), context, block)
-
-
-def _added(seen: Tensor) -> Tensor:
-    """0 where seen, -inf elsewhere."""
-    return torch.zeros(seen.shape, device=seen.device).masked_fill_(~seen, float("-inf"))
+    def _pass(self, context: Tensor, anchors: Tensor) -> _Pass:
+        slots, count, rope = self.shape.block_size, context.shape[1], self.shape.rope
+        rows = torch.arange(count, device=anchors.device)[None, :, None]
+        places = (anchors[..., None] + torch.arange(slots, device=anchors.device))[..., None]
+        sights = {kind: sight_of(anchors, count, slots, kind) for kind in dict.fromkeys(self.shape.layers)}
+        return _Pass(context, turn_at(rope, rows), turn_at(rope, places), sights)
