@@ -23,6 +23,10 @@ KINDS = ("qwen3", "qwen3-sliding", "llama", "hybrid", "hybrid-plain")
 LAW = {torch.float64: 1e-12, torch.float32: 2e-5}
 """Largest difference over largest entry: other orders of the same sums, with room (seen: 1e-13 and 2e-6)."""
 
+ROUNDING = 10
+"""In 32-bit floats two orders of the same sums may be this many times as far apart as plain decoding is from
+64-bit floats. A recurrence amplifies rounding by its data, 1e-6 to 2e-4 on these targets (seen: 5 times)."""
+
 BROKEN = 1e-3
 """What a negative control must exceed: fifty times what rounding may do in 32-bit floats."""
 
@@ -74,18 +78,31 @@ def reading(model: Decoder, tokens: list[int]) -> Session:
     return session
 
 
-def violation(model: Decoder, prompt: list[int], root: int, tree: DraftTree) -> float:
-    """The worst difference between a node's logits and those of its path run alone as a chain."""
-    session = reading(model, prompt)
-    found = model.verify(session, root, tree).logits
-    session.rollback()
+def violation(
+    model: Decoder, prompt: list[int], root: int, tree: DraftTree, exact: Decoder | None = None
+) -> float:
+    """The worst difference between a node's logits and those of its path run alone as a chain.
+
+    With the same model in 64-bit floats, what rounding explains is taken off.
+    """
+    models = [model] if exact is None else [model, exact]
+    sessions = [reading(each, prompt) for each in models]
+    found = model.verify(sessions[0], root, tree).logits
+    sessions[0].rollback()
     worst = 0.0
     for node in range(tree.num_draft_tokens + 1):
         chain = [root, *(tree.token(n) for n in tree.path(node)[1:])]
-        alone = model.forward(session, chain).logits[-1]
-        session.rollback()
-        worst = max(worst, apart(found[node], alone))
+        alone = [each.forward(s, chain).logits[-1] for each, s in zip(models, sessions, strict=True)]
+        for session in sessions:
+            session.rollback()
+        explained = ROUNDING * apart(alone[0], alone[-1])
+        worst = max(worst, apart(found[node], alone[0]) - explained)
     return worst
+
+
+def exactly(directory: Path, dtype: torch.dtype) -> Decoder | None:
+    """The model in 64-bit floats, where the one tested rounds more."""
+    return loaded(directory, torch.float64) if dtype != torch.float64 else None
 
 
 def memory_apart(first: Session, second: Session) -> float:
@@ -113,8 +130,9 @@ def test_a_node_is_the_end_of_its_path(
     root: int,
 ) -> None:
     """Logits of every node equal the last logits of its ancestor path run alone as a chain."""
-    model = loaded(write_target(kind), dtype)
-    assert violation(model, prompt, root, tree) < LAW[dtype]
+    directory = write_target(kind)
+    model = loaded(directory, dtype)
+    assert violation(model, prompt, root, tree, exactly(directory, dtype)) < LAW[dtype]
 
 
 @pytest.mark.parametrize("dtype", LAW)
@@ -131,7 +149,8 @@ def test_a_committed_path_is_those_tokens_read_one_by_one(
     data: st.DataObject,
 ) -> None:
     """Keys, values, states and convolution tails after ``commit(path)`` are those of plain decoding."""
-    model = loaded(write_target(kind), dtype)
+    directory = write_target(kind)
+    model, exact = loaded(directory, dtype), exactly(directory, dtype)
     session = reading(model, prompt)
     model.verify(session, 3, tree)
     session.check()
@@ -140,9 +159,11 @@ def test_a_committed_path_is_those_tokens_read_one_by_one(
     session.check()
     chain = [*prompt, 3, *(tree.token(n) for n in path[1:])]
     plain = reading(model, chain)
-    assert memory_apart(session, plain) < LAW[dtype]
+    truth = plain if exact is None else reading(exact, chain)
+    assert memory_apart(session, plain) < LAW[dtype] + ROUNDING * memory_apart(plain, truth)
     following = [model.forward(s, [7]).logits for s in (session, plain)]
-    assert apart(*following) < LAW[dtype]
+    wanted = following[1] if exact is None else exact.forward(truth, [7]).logits
+    assert apart(*following) < LAW[dtype] + ROUNDING * apart(following[1], wanted)
 
 
 @pytest.mark.parametrize("kind", KINDS)
