@@ -1,0 +1,66 @@
+"""Rows of tokens for one step, a pure function of seed and step: nothing to save, nothing to run forward to.
+
+Dimensions: B rows, T tokens.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from draftproof.training.corpus.document import Document
+from draftproof.training.corpus.real import RealText
+from draftproof.training.corpus.stream import documents
+from draftproof.training.vocabulary import Pieces
+
+__all__ = ["Batch", "Batches"]
+
+_STEPS = 1 << 32
+"""More steps than any run has: seed and step in one number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Rows packed with whole documents; the last of each row is cut where the row ends."""
+
+    ids: Tensor
+    """[B, T] int64."""
+
+    is_response: Tensor
+    """[B, T] bool: tokens that answer a prompt, their end included."""
+
+    is_real: Tensor
+    """[B, T] bool: tokens of real text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """What a run reads."""
+
+    pieces: Pieces
+    real: RealText
+    real_share: float
+    rows: int
+    length: int
+    seed: int
+    held_out: bool = False
+
+    def at(self, step: int) -> Batch:
+        """The rows of one step."""
+        stream = documents(self.seed * _STEPS + step, self.real, self.real_share, held_out=self.held_out)
+        rows = [self._row(stream) for _ in range(self.rows)]
+        ids, is_response, is_real = (torch.tensor(part) for part in zip(*rows, strict=True))
+        return Batch(ids, is_response, is_real)
+
+    def _row(self, stream: Iterator[Document]) -> tuple[list[int], list[bool], list[bool]]:
+        ids: list[int] = []
+        answers: list[bool] = []
+        real: list[bool] = []
+        while len(ids) < self.length:
+            document = next(stream)
+            prompt, response = self.pieces.prompt(document), self.pieces.response(document)
+            ids += [*prompt, *response]
+            answers += [not document.is_chat] * len(prompt) + [True] * len(response)
+            real += [not document.is_chat] * (len(prompt) + len(response))
+        return ids[: self.length], answers[: self.length], real[: self.length]
