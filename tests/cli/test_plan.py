@@ -113,3 +113,39 @@ def test_text_tells_the_same(plan: Path, tmp_path: Path, capsys: pytest.CaptureF
     text = capsys.readouterr().out
     for words in ("would replace", "never_took_effect: write never took effect", "in place, L"):
         assert words in text
+
+
+def test_what_is_in_place_is_not_written_again(run: Run, plan: Path, tmp_path: Path) -> None:
+    """A second apply leaves the very inodes and writes no entry; --rewrite writes them anew."""
+    (tmp_path / "none").mkdir()
+    run("apply", plan)
+    target = tmp_path / "model" / "config.json"
+    before, lines = target.stat(), run("history")[1]["num_lines"]
+    code, document = run("apply", plan)
+    assert (code, [file["is_in_place"] for file in document["files"]]) == (0, [True, True, True])
+    assert (target.stat().st_ino, run("history")[1]["num_lines"]) == (before.st_ino, lines)
+    code, document = run("apply", plan, "--rewrite")
+    assert code == 0
+    assert target.stat().st_ino != before.st_ino
+    assert [file["schema"] for file in document["files"]] == ["draftproof.receipt/1"] * 3
+
+
+def test_a_level_that_no_receipt_shows_is_earned_by_writing(run: Run, plan: Path, tmp_path: Path) -> None:
+    """Somebody else's copy is in place at L2; that it is durable is known once we have written it."""
+    (tmp_path / "none").mkdir()
+    for name in ("model", "other", "none"):
+        if (tmp_path / name).is_dir():
+            (tmp_path / name / "config.json").write_text(NEW)
+    seen = run("apply", plan)[1]["files"][0]
+    assert (seen["is_in_place"], seen["level"]) == (True, "L0")
+    plan.write_text('level = "L3"\n' + plan.read_text())
+    assert run("apply", plan)[1]["files"][0]["schema"] == "draftproof.receipt/1"
+
+
+def test_every_entry_of_the_ledger_has_its_place_in_the_history(run: Run, plan: Path) -> None:
+    """Numbers that the list of intents skips are those of receipts and sightings: named beside them."""
+    run("plan", plan)
+    run("apply", plan)
+    document = run("history")[1]
+    numbers = [n for e in document["entries"] for n in (e["ledger_entry"], *e["outcome_entries"])]
+    assert sorted(numbers) == list(range(1, document["num_lines"] + 1))

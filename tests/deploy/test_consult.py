@@ -110,7 +110,7 @@ def test_what_is_no_file_is_not_waited_for(drafter: Path, host: LocalHost, ledge
     path.mkdir()
     finding = consult(path, ledger)
     assert finding is not None
-    assert finding.found == "no regular file but of kind 'd'"
+    assert finding.found == "no regular file but a directory"
 
 
 def test_a_large_file_is_judged_by_digest(

@@ -68,6 +68,8 @@ def test_a_plan_is_every_file_on_every_host() -> None:
         (GOOD.replace('[""]', "[]"), "hosts is empty"),
         (GOOD.replace('[""]', '["-oProxyCommand=x"]'), "'-oProxyCommand=x' is no host"),
         (GOOD.replace('"absent"', '"abc"'), "expect_old must be a sha256"),
+        (GOOD.replace('"L3"', '"L7"'), "L7 needs a port"),
+        ("port = 70000\n" + GOOD, "70000 is no port"),
         (GOOD.replace('path = "/models/d/g.json"', "path = 7"), "path must be a str, is 7"),
         (GOOD + GOOD[GOOD.index("[[files]]") :], "two contents for gpu1:/models/d/config.json"),
     ],

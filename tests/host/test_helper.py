@@ -179,6 +179,7 @@ def test_the_programs_need_nothing_but_an_interpreter(tmp_path: Path, target: Pa
                 "keep_bytes": 9,
                 "is_device_asked": False,
                 "pid": 0,
+                "port": 0,
                 "settle_ms": 0,
             }
         ),
@@ -213,6 +214,7 @@ def test_reader_sees_through_the_eyes_of_a_process(host: LocalHost, target: Path
         "keep_bytes": 9,
         "is_device_asked": True,
         "pid": os.getpid(),
+        "port": 0,
         "settle_ms": 0,
     }
     result = host.run(program_argv(host.python, "examiner"), stdin=request(document), timeout_s=20)

@@ -56,7 +56,15 @@ def put(
 
 def seen(path: Path, **said: int) -> dict[str, Any]:
     """One reading by the shell program."""
-    ask = {"nonce": NONCE, "path": str(path), "keep_bytes": 99, "is_device_asked": 0, "pid": 0, **said}
+    ask = {
+        "nonce": NONCE,
+        "path": str(path),
+        "keep_bytes": 99,
+        "is_device_asked": 0,
+        "pid": 0,
+        "port": 0,
+        **said,
+    }
     stdin = request({"settle_ms": 0, **ask})
     result = talk(shell_argv("examiner", 10), stdin=stdin, answer=None, timeout_s=20)
     return frames_of(result.stdout, NONCE)["seen"]

@@ -1,11 +1,15 @@
 """``draftproof apply``: every file of a plan put in place by a verified write."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.output import emit_json
+if TYPE_CHECKING:
+    from draftproof.deploy.fleet.plan import PlannedFile
+    from draftproof.deploy.fleet.verify import Verdict
+    from draftproof.deploy.writing.receipt import Receipt
+    from draftproof.deploy.writing.rehearse import Rehearsal
 
 __all__ = ["apply"]
 
@@ -21,47 +25,56 @@ def apply(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show what would change; change nothing, record nothing.")
     ] = False,
+    rewrite: Annotated[
+        bool, typer.Option("--rewrite", help="Write files anew that are in place already.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Put every file of the plan in place; each has its own receipt or error, and none hides another's.
 
+    A file that is in place already, as far proven as the plan asks, is told so and left alone.
+
     Exit: the first of 5 outcome unknown, 4 conflict, 1 refused, 3 level not reached or host not reached, that
     occurs; else 0.
     """
-    from draftproof.cli.fleet_options import checked_jobs, error_line, error_object, order_for, sources
+    from draftproof.cli.fleet_options import order_for, run_plan
     from draftproof.cli.ledger_option import host_for, ledger_at
-    from draftproof.cli.write import emit_receipt, emit_rehearsal
-    from draftproof.deploy.fleet.fleet import each_file, worst
-    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
-    from draftproof.deploy.writing.receipt import Receipt
-    from draftproof.deploy.writing.rehearse import Rehearsal, rehearse
+    from draftproof.deploy.fleet.verify import verify
+    from draftproof.deploy.writing.content import check_content
+    from draftproof.deploy.writing.rehearse import rehearse
     from draftproof.deploy.writing.write import verified_write
-    from draftproof.errors import DraftproofError
 
-    files = read_plan(plan_file).files
-    contents = sources(files)
     book = ledger_at(ledger)
 
-    def work(file: PlannedFile) -> Receipt | Rehearsal:
-        host, order = host_for(file.place, ssh_config), order_for(file, contents[file.source])
-        return rehearse(host, order) if dry_run else verified_write(host, order, book)
+    def work(file: "PlannedFile", content: bytes) -> "Receipt | Rehearsal | Verdict":
+        host, order = host_for(file.place, ssh_config), order_for(file, content)
+        if dry_run:
+            return rehearse(host, order)
+        check_content(content, file.place.path)
+        if not rewrite:
+            verdict = verify(host, file.place, content, book, process=order.process)
+            if verdict.diagnosis is None and verdict.is_enough(file.level):
+                return verdict
+        return verified_write(host, order, book)
 
-    codes: list[int] = []
-    results: list[dict[str, object]] = []
-    for told in each_file(files, work, jobs=checked_jobs(jobs)):
-        if isinstance(told.result, DraftproofError):
-            codes.append(told.result.exit_code)
-            results.append(error_object(told.file, told.result))
-            if not as_json:
-                error_line(told.file, told.result)
-            continue
-        results.append(dict(told.result.as_dict()))
-        if isinstance(told.result, Rehearsal):
-            codes.append(0 if as_json else emit_rehearsal(told.result, as_json=False))
-        else:
-            codes.append(0 if told.result.is_enough else 3)
-            if not as_json:
-                emit_receipt(told.result, as_json=False)
-    if as_json:
-        emit_json({"schema": "draftproof.apply/1", "plan": str(plan_file), "files": results})
-    return worst(codes)
+    return run_plan("apply", plan_file, work, _tell, _exit_of, jobs=jobs, as_json=as_json)
+
+
+def _tell(result: "Receipt | Rehearsal | Verdict") -> None:
+    from draftproof.cli.verify import tell_verdict
+    from draftproof.cli.write import emit_receipt, emit_rehearsal
+    from draftproof.deploy.fleet.verify import Verdict
+    from draftproof.deploy.writing.receipt import Receipt
+
+    if isinstance(result, Verdict):
+        tell_verdict(result)
+    elif isinstance(result, Receipt):
+        emit_receipt(result, as_json=False)
+    else:
+        emit_rehearsal(result, as_json=False)
+
+
+def _exit_of(result: "Receipt | Rehearsal | Verdict") -> int:
+    from draftproof.deploy.writing.receipt import Receipt
+
+    return 3 if isinstance(result, Receipt) and not result.is_enough else 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from draftproof.cli.output import emit_error, emit_json, line, shown
+from draftproof.cli.process_option import Pid, Port
 
 if TYPE_CHECKING:
     from draftproof.config.json.value import JsonValue
@@ -50,9 +51,8 @@ def check(
     ledger: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The ledger to ask what was meant to be here.")
     ] = None,
-    pid: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="A process there that is to see the same file.")
-    ] = None,
+    pid: Pid = None,
+    port: Port = None,
     ssh_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
     ] = None,
@@ -60,10 +60,12 @@ def check(
 ) -> int:
     """Say what is wrong with a drafter directory, at the lowest layer that shows it."""
     from draftproof.cli.elsewhere import fetched, with_consumer, with_ledger
+    from draftproof.cli.process_option import process_named
     from draftproof.findings.check import check as run_check
     from draftproof.findings.engines import parse_engine
     from draftproof.findings.evidence import read_evidence
 
+    process = process_named(pid, port)
     named = read_evidence(
         subject,
         target=target,
@@ -74,7 +76,7 @@ def check(
     )
     evidence = fetched(named, ssh_config)
     report = with_ledger(run_check(evidence), evidence, ledger, ssh_config)
-    report = with_consumer(report, evidence, pid, ssh_config)
+    report = with_consumer(report, evidence, process, ssh_config)
     hashed = _digests(evidence.subject) if digests else []
     if as_json:
         document = _document(evidence, report)

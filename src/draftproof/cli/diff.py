@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from draftproof.cli.output import emit_error, emit_json
+from draftproof.cli.process_option import Pid, Port
 from draftproof.errors import CouldNotLook
 
 if TYPE_CHECKING:
@@ -28,9 +29,8 @@ def diff(
     ],
     b: Annotated[Path, typer.Argument(metavar="B", help="The other one.", readable=False)],
     *,
-    pid: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="A process there: read B as it finds it.")
-    ] = None,
+    pid: Pid = None,
+    port: Port = None,
     ssh_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
     ] = None,
@@ -39,8 +39,10 @@ def diff(
     """Show what differs between two configs by type and value; formatting alone is no difference."""
     from draftproof.cli.diff_view import Comparison
     from draftproof.cli.elsewhere import read_anywhere
+    from draftproof.cli.process_option import process_named
 
-    reads = (lambda: read_anywhere(a, ssh_config), lambda: read_anywhere(b, ssh_config, pid))
+    process = process_named(pid, port)
+    reads = (lambda: read_anywhere(a, ssh_config), lambda: read_anywhere(b, ssh_config, process))
     files = _read_both(reads, as_json=as_json)
     if isinstance(files, int):
         return files

@@ -11,7 +11,8 @@ from draftproof.config.raw import RawConfig, read_raw
 from draftproof.deploy.diagnosis.consult import consulted, consulted_on_host, with_answers
 from draftproof.deploy.hosts import look
 from draftproof.deploy.place import Place
-from draftproof.deploy.proof.consumer_view import consumer_answers
+from draftproof.deploy.process import NOBODY, Process
+from draftproof.deploy.proof.consumer_view import consumer_answers, path_as_seen
 from draftproof.deploy.remote_model import read_remote_model, read_remote_raw
 from draftproof.deploy.sight import Sight, sight_in
 from draftproof.findings.check import Report
@@ -52,40 +53,39 @@ def with_ledger(report: Report, evidence: Evidence, option: Path | None, ssh_con
     return consulted_on_host(report, place, ledger, look_there, is_ledger_named=is_named)
 
 
-def with_consumer(report: Report, evidence: Evidence, pid: int | None, ssh_config: Path | None) -> Report:
-    """The report with what process ``pid``, on the subject's machine, finds in the config's place."""
-    if pid is None:
+def with_consumer(report: Report, evidence: Evidence, process: Process, ssh_config: Path | None) -> Report:
+    """The report with what a process on the subject's machine has of the config and its shards."""
+    if not process.is_named:
         return report
     subject = evidence.subject
     answers: list[Finding | NotLooked]
     if isinstance(subject.raw, HostUnreachable) or not subject.given:
         reason = subject.raw.found if isinstance(subject.raw, HostUnreachable) else "an empty path"
-        lack = NotLooked(f"the file as process {pid} sees it", reason, is_required=True)
+        lack = NotLooked(f"the file as {process} sees it", reason, is_required=True)
         answers = [lack]
     else:
         place = _elsewhere(str(subject.config_path)) or place_at(str(subject.config_path))
-        answers = consumer_answers(host_for(place, ssh_config), place, pid)
+        answers = consumer_answers(host_for(place, ssh_config), place, process)
     return with_answers(report, answers)
 
 
-def read_anywhere(given: Path, ssh_config: Path | None, pid: int | None = None) -> RawConfig:
-    """The config at a path here or host:/path, in the mount namespace of ``pid`` where that is given.
+def read_anywhere(given: Path, ssh_config: Path | None, process: Process = NOBODY) -> RawConfig:
+    """The config at a path here or host:/path, as ``process`` there finds it where one is named.
 
     Raises:
-        CouldNotLook: there is no file that can be read, or no answer from the machine.
+        CouldNotLook: there is no file that can be read, no such process, or no answer from the machine.
         RefusedConfig: it is not one strict JSON object.
     """
     place = _elsewhere(str(given))
+    path = given
+    if process.is_named:
+        named = place or place_at(str(given))
+        seen_from = path_as_seen(host_for(named, ssh_config), named, process)
+        place, path = (seen_from, path) if place else (None, Path(seen_from.path))
     if place is not None:
-        seen_from = Place(place.host, _root_of(pid) + place.path)
-        return read_remote_raw(host_for(place, ssh_config), seen_from)
-    path = given if pid is None else Path(_root_of(pid) + place_at(str(given)).path)
+        return read_remote_raw(host_for(place, ssh_config), place)
     # os.path: unlike Path.is_dir it answers False where it may not look, and read_raw says why.
     return read_raw(path / "config.json" if os.path.isdir(path) else path)  # noqa: PTH112
-
-
-def _root_of(pid: int | None) -> str:
-    return "" if pid is None else f"/proc/{pid}/root"
 
 
 def _elsewhere(given: str) -> Place | None:

@@ -1,14 +1,70 @@
-"""What the verbs over a plan share: the plan read, a host for each place, errors as lines and objects."""
+"""What the verbs over a plan share: every file worked on, each result told, the worst exit status of all."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol, TypeVar
 
 from draftproof.cli.ledger_option import read_source
-from draftproof.cli.output import line
-from draftproof.deploy.fleet.plan import PlannedFile
+from draftproof.cli.output import emit_json, line
+from draftproof.config.raw import JsonValue
+from draftproof.deploy.fleet.fleet import each_file, worst
+from draftproof.deploy.fleet.plan import PlannedFile, read_plan
+from draftproof.deploy.process import Process
 from draftproof.deploy.writing.write import WriteOrder
 from draftproof.errors import DraftproofError, UsageError
 
-__all__ = ["checked_jobs", "error_line", "error_object", "order_for", "sources"]
+__all__ = ["checked_jobs", "order_for", "run_plan", "sources"]
+
+
+class Result(Protocol):
+    """What became of one file."""
+
+    def as_dict(self) -> dict[str, JsonValue]:
+        """For ``--json``."""
+
+
+R = TypeVar("R", bound=Result)
+
+
+def run_plan(
+    verb: str,
+    plan_file: Path,
+    work: Callable[[PlannedFile, bytes], R],
+    tell: Callable[[R], None],
+    exit_of: Callable[[R], int],
+    *,
+    jobs: int,
+    as_json: bool,
+) -> int:
+    """Do ``work`` for every file of the plan, tell each result or error as it comes, return the worst status.
+
+    Args:
+        verb: Names the schema.
+        plan_file: Read whole, with every source, before anything is done.
+        work: Given a file and its content; an error meant for the user is that file's result.
+        tell: Prints one result as text.
+        exit_of: The exit status that one result stands for.
+        jobs: So many files at a time.
+        as_json: One object at the end instead of text.
+    """
+    files, workers = read_plan(plan_file).files, checked_jobs(jobs)
+    contents = sources(files)
+    codes: list[int] = []
+    results: list[dict[str, object]] = []
+    for told in each_file(files, lambda file: work(file, contents[file.source]), jobs=workers):
+        if isinstance(told.result, DraftproofError):
+            codes.append(told.result.exit_code)
+            results.append({"target": str(told.file.place), "error": told.result.as_dict()})
+            if not as_json:
+                _tell_error(told.file, told.result)
+            continue
+        codes.append(exit_of(told.result))
+        results.append(dict(told.result.as_dict()))
+        if not as_json:
+            tell(told.result)
+    if as_json:
+        emit_json({"schema": f"draftproof.{verb}/1", "plan": str(plan_file), "files": results})
+    return worst(codes)
 
 
 def checked_jobs(jobs: int) -> int:
@@ -39,14 +95,9 @@ def order_for(file: PlannedFile, content: bytes) -> WriteOrder:
         expected_old=file.expected_old,
         level=file.level,
         root=file.root,
+        process=Process(port=file.port),
     )
 
 
-def error_object(file: PlannedFile, error: DraftproofError) -> dict[str, object]:
-    """A file's error among the results."""
-    return {"target": str(file.place), "error": error.as_dict()}
-
-
-def error_line(file: PlannedFile, error: DraftproofError) -> None:
-    """A file's error as text."""
+def _tell_error(file: PlannedFile, error: DraftproofError) -> None:
     line(f"{file.place}: {error.id}: expected {error.expected}, found {error.found}", style="error")

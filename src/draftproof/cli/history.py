@@ -38,7 +38,8 @@ def history(
         return 0
     for intent in intents:
         line(f"{intent.seq:>5} {intent.time} {intent.kind:<6} {intent.place}")
-        line(f"      {_outcome(intent)}; sha256 {intent.sha256[:16]}, before {intent.old_sha256[:16]}")
+        line(f"      {_outcome(intent)}{_entries(intent)}")
+        line(f"      sha256 {intent.sha256[:16]}, before {intent.old_sha256[:16]}")
     if not intents:
         line(f"{book.directory}: nothing recorded" + (f" for {place}" if place else ""))
     if text.torn:
@@ -52,6 +53,12 @@ def _outcome(intent: "Intent") -> str:
     if intent.level:
         return f"{intent.level} reached" + ("" if intent.is_seen else ", content not seen in place")
     return "seen in place" if intent.is_seen else "not seen in place yet"
+
+
+def _entries(intent: "Intent") -> str:
+    """The ledger's entries behind the outcome: every number of the ledger is shown once."""
+    many = "ies" if len(intent.outcomes) > 1 else "y"
+    return f" (entr{many} {', '.join(map(str, intent.outcomes))})" if intent.outcomes else ""
 
 
 def _document(directory: str, text: "LedgerText", intents: "list[Intent]") -> dict[str, object]:
@@ -73,6 +80,7 @@ def _document(directory: str, text: "LedgerText", intents: "list[Intent]") -> di
                 "level": intent.level or None,
                 "is_seen": intent.is_seen,
                 "is_refused": intent.is_refused,
+                "outcome_entries": list(intent.outcomes),
             }
             for intent in intents
         ],

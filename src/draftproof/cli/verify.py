@@ -5,19 +5,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.output import emit_json, line
+from draftproof.cli.output import line
+from draftproof.cli.process_option import Pid, Port
 
 if TYPE_CHECKING:
+    from draftproof.deploy.fleet.plan import PlannedFile
     from draftproof.deploy.fleet.verify import Verdict
 
-__all__ = ["verify"]
+__all__ = ["tell_verdict", "verify"]
 
 
 def verify(
     plan_file: Annotated[Path, typer.Argument(metavar="PLAN.toml", help="Which files are meant where.")],
     *,
     jobs: Annotated[int, typer.Option(help="So many files at a time.")] = 8,
-    pid: Annotated[int, typer.Option(help="A process on each host that is to see the files.")] = 0,
+    pid: Pid = None,
+    port: Port = None,
     ssh_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
     ] = None,
@@ -28,42 +31,27 @@ def verify(
 
     Exit: 0 every file is in place; 1 one is not; 2 usage; 3 none is wrong, but one could not be read.
     """
-    from draftproof.cli.fleet_options import checked_jobs, error_line, error_object, sources
+    from draftproof.cli.fleet_options import run_plan
     from draftproof.cli.ledger_option import host_for, ledger_at
-    from draftproof.deploy.fleet.fleet import each_file, worst
-    from draftproof.deploy.fleet.plan import PlannedFile, read_plan
-    from draftproof.deploy.fleet.verify import Verdict
+    from draftproof.cli.process_option import process_named
     from draftproof.deploy.fleet.verify import verify as verify_place
-    from draftproof.errors import DraftproofError
+    from draftproof.deploy.process import Process
 
-    files = read_plan(plan_file).files
-    contents = sources(files)
-    book = ledger_at(ledger)
+    book, named = ledger_at(ledger), process_named(pid, port)
 
-    def work(file: PlannedFile) -> Verdict:
-        return verify_place(
-            host_for(file.place, ssh_config), file.place, contents[file.source], book, pid=pid
-        )
+    def work(file: "PlannedFile", content: bytes) -> "Verdict":
+        process = named if named.is_named else Process(port=file.port)
+        return verify_place(host_for(file.place, ssh_config), file.place, content, book, process=process)
 
-    codes: list[int] = []
-    results: list[dict[str, object]] = []
-    for told in each_file(files, work, jobs=checked_jobs(jobs)):
-        if isinstance(told.result, DraftproofError):
-            codes.append(told.result.exit_code)
-            results.append(error_object(told.file, told.result))
-            if not as_json:
-                error_line(told.file, told.result)
-            continue
-        codes.append(1 if told.result.diagnosis else 0)
-        results.append(dict(told.result.as_dict()))
-        if not as_json:
-            _print(told.result)
-    if as_json:
-        emit_json({"schema": "draftproof.verify/1", "plan": str(plan_file), "files": results})
-    return worst(codes)
+    return run_plan("verify", plan_file, work, tell_verdict, _exit_of, jobs=jobs, as_json=as_json)
 
 
-def _print(verdict: "Verdict") -> None:
+def _exit_of(verdict: "Verdict") -> int:
+    return 1 if verdict.diagnosis else 0
+
+
+def tell_verdict(verdict: "Verdict") -> None:
+    """Show what was found at one place."""
     if verdict.diagnosis is not None:
         cause = verdict.diagnosis.cause.value
         line(f"{verdict.place}: not in place: {cause}: {verdict.diagnosis.detail}", style="error")

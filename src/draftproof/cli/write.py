@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from draftproof.cli.output import emit_json, line
+from draftproof.cli.process_option import Pid, Port
 
 if TYPE_CHECKING:
     from draftproof.deploy.writing.receipt import OldDigest, Receipt
@@ -24,7 +25,8 @@ def write(
     ] = None,
     level: Annotated[str, typer.Option(help="The level of proof wanted, L0 to L7.")] = "L2",
     root: Annotated[str, typer.Option(metavar="DIR", help="Refuse a DEST that is not below DIR.")] = "/",
-    pid: Annotated[int, typer.Option(help="A process on that host that is to see the file.")] = 0,
+    pid: Pid = None,
+    port: Port = None,
     ssh_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
     ] = None,
@@ -40,19 +42,30 @@ def write(
     4 conflict, nothing changed; 5 outcome unknown.
     """
     from draftproof.cli.ledger_option import host_for, ledger_at, place_at, read_source
-    from draftproof.deploy.proof.level import level_named
+    from draftproof.cli.process_option import process_named
+    from draftproof.deploy.proof.level import Level, level_named
     from draftproof.deploy.writing.rehearse import rehearse
     from draftproof.deploy.writing.write import WriteOrder, verified_write
+    from draftproof.errors import UsageError
 
-    place = place_at(dest)
+    place, process, asked = place_at(dest), process_named(pid, port), level_named(level)
+    if asked >= Level.L6 and not process.is_named:
+        raise UsageError(
+            "--level",
+            expected=f"--pid or --port beside {asked.name}: a process that is to see the file",
+            found="neither",
+            where="command line",
+            means="nothing was done",
+            next_step=f"--level {asked.name} --port N",
+        )
     order = WriteOrder(
         place,
         read_source(src),
         source=str(src.absolute()),
         expected_old=_old_digest(expect_old),
-        level=level_named(level),
+        level=asked,
         root=root,
-        pid=pid,
+        process=process,
     )
     host = host_for(place, ssh_config)
     if dry_run:
@@ -88,7 +101,7 @@ def emit_rehearsal(rehearsal: "Rehearsal", *, as_json: bool) -> int:
     if as_json:
         emit_json(rehearsal.as_dict())
         return 0
-    line(f"{rehearsal.place}: would {rehearsal.would}; nothing was changed")
+    line(f"{rehearsal.place}: {rehearsal.told}; nothing was changed")
     for changed in rehearsal.diff:
         line(changed)
     return 0

@@ -5,16 +5,32 @@ from dataclasses import dataclass
 from typing import Any
 
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import NOBODY, Process
 from draftproof.errors import CouldNotLook
 from draftproof.host.calling import call
 from draftproof.host.program import Program, frames_of, request
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
 
-__all__ = ["KEEP_BYTES", "Seen", "look"]
+__all__ = ["KEEP_BYTES", "Seen", "look", "told_kind"]
 
 KEEP_BYTES = 64 * 1024 * 1024
 """Files up to this size are kept whole in the ledger; of larger ones the digest only."""
+
+
+_KINDS = {
+    "d": "a directory",
+    "p": "a pipe",
+    "s": "a socket",
+    "c": "a character device",
+    "b": "a block device",
+    "l": "a symbolic link",
+}
+
+
+def told_kind(letter: str) -> str:
+    """What ``ls -l`` writes as its first letter, in words; anything longer is words already."""
+    return _KINDS.get(letter, letter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +66,7 @@ def look(
     *,
     nonce: str,
     is_device_asked: bool = False,
-    pid: int = 0,
+    process: Process = NOBODY,
     settle_s: float = 0,
     timeout_s: float = 60.0,
 ) -> Seen:
@@ -66,10 +82,11 @@ def look(
         "path": place.path,
         "keep_bytes": KEEP_BYTES,
         "is_device_asked": is_device_asked,
-        "pid": pid,
+        "pid": process.pid,
+        "port": process.port,
         "settle_ms": int(settle_s * 1000),
     }
-    program: Program = "examiner" if is_device_asked or pid else "reader"
+    program: Program = "examiner" if is_device_asked or process.is_named else "reader"
     result = call(host, program, stdin=request(ask), timeout_s=timeout_s + settle_s)
     frames = frames_of(result.stdout, nonce)
     if "seen" not in frames:

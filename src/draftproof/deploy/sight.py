@@ -5,7 +5,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from draftproof.deploy.hosts import KEEP_BYTES, Seen
+from draftproof.deploy.hosts import KEEP_BYTES, Seen, told_kind
 from draftproof.deploy.writing.receipt import ABSENT
 from draftproof.errors import CouldNotLook
 
@@ -81,4 +81,4 @@ def sight_in(seen: Seen) -> Sight:
 
 def _other(letter: str) -> Sight:
     """``letter``: as ls writes what it is."""
-    return Sight("", 0, None, f"no regular file but of kind {letter!r}")
+    return Sight("", 0, None, f"no regular file but {told_kind(letter)}")

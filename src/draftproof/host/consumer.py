@@ -1,4 +1,4 @@
-"""A file through the eyes of a running process: its mount namespace, its start, its mappings.
+"""A file through the eyes of a running process: its mount namespace, its start, what it has mapped.
 
 Standard library only; part of the programs that run on a host (host.program).
 """
@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 import re
-import time
 
+from draftproof.host.mappings import inode_mapped_by, mapped_by, resolved, shards_seen
+from draftproof.host.processes import Untold, family_of, listener_on, started_ns
 from draftproof.host.seeing import see
 
 TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
@@ -22,31 +23,61 @@ __all__ = ["see_consumer"]
 DELETED = "//deleted"
 
 
-def see_consumer(path: str, pid: int, seen: dict[str, Any]) -> dict[str, Any]:
+def see_consumer(path: str, pid: int, port: int, seen: dict[str, Any]) -> dict[str, Any]:
     """What the process finds where the file is mounted for it, and whether it began before the file did.
 
-    The same path is tried first, then every place where its mount table has the file or a directory above it:
-    a container rarely has a model under the host's path.
+    The process is named by its number, or by the port it listens on. The same path is tried first, then every
+    place where its mount table has the file or a directory above it: a container rarely has a model under the
+    host's path.
     """
     try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as stream:
-            ticks = int(stream.read().rsplit(")", 1)[1].split()[19])
+        pid = pid or listener_on(port)
+        began_ns = started_ns(pid)
         namespace = os.readlink(f"/proc/{pid}/ns/mnt")
         places = places_in(f"/proc/{pid}/mountinfo", seen) if seen["kind"] == "file" else []
         inside, view = view_of(pid, [path, *(place for place, _ in places)], seen)
-        with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as stream:
-            mapped = sorted({" ".join(line.split()[3:5]) for line in stream} - {"00:00 0"})
+        weights = weights_of(pid, inside, seen)
+    except Untold as untold:
+        return {"reason": str(untold)}
     except OSError as error:
         return {"reason": f"process {pid}: {error.strerror}"}
-    age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - ticks / os.sysconf("SC_CLK_TCK")
     return {
         "pid": pid,
         "mount_namespace": namespace,
         "path": inside,
+        "real_path": resolved(pid, inside),
         "view": view,
-        "started_ns": int((time.time() - age_s) * 1e9),
+        "started_ns": began_ns,
         "stale_mounts": [place for place, is_stale in places if is_stale],
-        "mapped": mapped,
+        **weights,
+    }
+
+
+def weights_of(pid: int, inside: str, seen: dict[str, Any]) -> dict[str, Any]:
+    """Who of the process's family has the file itself mapped, and the shards beside it as they have them."""
+    mappings: list[dict[str, Any]] = []
+    family, hidden, youngest_ns = family_of(pid), 0, 0
+    for each in family:
+        try:
+            youngest_ns = max(youngest_ns, started_ns(each))
+            mappings += mapped_by(each)
+        except FileNotFoundError:
+            continue  # it has ended meanwhile
+        except OSError:
+            hidden += 1
+    folder = inside.rpartition("/")[0]
+    trouble, shards = "", []
+    try:
+        shards = shards_seen(pid, folder, mappings)
+    except OSError as error:
+        trouble = f"{folder or '/'}: {error.strerror}"
+    return {
+        "mapped_by": inode_mapped_by(mappings, seen["identity"]) if seen["kind"] == "file" else [],
+        "family": family,
+        "num_hidden": hidden,
+        "youngest_ns": youngest_ns,
+        "shards": shards,
+        "shards_trouble": trouble,
     }
 
 
@@ -76,7 +107,7 @@ def view_of(pid: int, paths: list[str], seen: dict[str, Any]) -> tuple[str, dict
     """The first path at which the process has the same inode, else the first where it has any file."""
     views = []
     for path in dict.fromkeys(paths):
-        view = see(f"/proc/{pid}/root{path}", 0)
+        view = see(f"/proc/{pid}/root{resolved(pid, path)}", 0)
         if view["kind"] == seen["kind"] == "file":
             here, there = seen["identity"], view["identity"]
             if (here["dev"], here["ino"]) == (there["dev"], there["ino"]):

@@ -75,8 +75,8 @@ def examine(ask: dict[str, Any], seen: dict[str, Any]) -> dict[str, Any]:
     device = consumer = None
     if ask["is_device_asked"] and seen["kind"] == "file":
         device = see_device(ask["path"], seen["file_system"]["type"])
-    if ask["pid"]:
-        consumer = see_consumer(ask["path"], ask["pid"], seen)
+    if ask["pid"] or ask["port"]:
+        consumer = see_consumer(ask["path"], ask["pid"], ask["port"], seen)
     return {"device": device, "consumer": consumer}
 
 

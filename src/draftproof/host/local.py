@@ -42,7 +42,7 @@ class LocalHost:
         found = "no reply in time" if result.is_timed_out else f"exit {result.exit_code}: {words}"
         return HostUnreachable(
             result.argv[0],
-            expected="a framed reply",
+            expected="an answer from the program",
             found=found,
             where="this machine",
             means="the program did not do its work here; nothing it may have printed counts",

@@ -18,7 +18,7 @@ Program = Literal["helper", "reader", "examiner"]
 _PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "looking", "beside", "helper"),
     "reader": ("ground", "seeing", "reader"),
-    "examiner": ("ground", "seeing", "reader", "consumer", "examiner"),
+    "examiner": ("ground", "seeing", "reader", "processes", "mappings", "consumer", "examiner"),
 }
 _SHELL_PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "helper"),

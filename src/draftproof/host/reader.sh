@@ -6,6 +6,7 @@ field path && path=$value
 field keep_bytes && keep=$value
 field is_device_asked && is_device=$value
 field pid && pid=$value
+field port && port=$value
 field settle_ms && settle_ms=$value
 ended
 [ "$keep" -le 8388608 ] || keep=8388608
@@ -58,6 +59,6 @@ else
     fi
 fi
 consumer=null
-[ "$pid" = 0 ] || consumer='{"reason": "a process is looked into by the Python program only, and python3 is not there"}'
+[ "$pid$port" = 00 ] || consumer='{"reason": "a process is looked into by the Python program only, and python3 is not there"}'
 say seen "{\"seen\": {$seen, \"real_path\": \"$real\"}, \"is_quiet\": $quiet, \"machine\": $(machine), \
 \"device\": $past_cache, \"consumer\": $consumer}"

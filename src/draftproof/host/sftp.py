@@ -74,7 +74,7 @@ async def _serve(account: Account, program: str, stdin: bytes, answer: Answer | 
         if program != "helper":
             facts = await see(session, str(ask["path"]), int(ask["keep_bytes"]))
             device = {"reason": "SFTP has no read past the cache"} if ask["is_device_asked"] else None
-            consumer = {"reason": "SFTP shows no process"} if ask["pid"] else None
+            consumer = {"reason": "SFTP shows no process"} if ask["pid"] or ask["port"] else None
             talk.say("seen", {**facts, "is_quiet": False, "device": device, "consumer": consumer})
             return
         try:

@@ -139,7 +139,9 @@ class SshHost:
                 NoPython, f"the interpreter {self.python}", words, f"ssh {self.name} command -v {self.python}"
             )
         found = "no reply in time" if result.is_timed_out else f"exit {result.exit_code}: {words}"
-        return self._failed(HostUnreachable, "a framed reply", found, f"ssh {self.name} true")
+        return self._failed(
+            HostUnreachable, "an answer from the program sent there", found, f"ssh {self.name} true"
+        )
 
     def _failed(self, kind: type[HostUnreachable], expected: str, found: str, next_step: str) -> CouldNotLook:
         return kind(
@@ -164,6 +166,18 @@ _FAILURES: tuple[tuple[type[HostUnreachable], str, str, str], ...] = (
         "a host key on record",
         r"Host key verification failed|No .* host key is known for",
         "connect once by hand and compare the fingerprint: ssh HOST",
+    ),
+    (
+        HostUnreachable,
+        "a machine of that name",
+        r"Could not resolve hostname",
+        "correct the name, or give it a HostName in ~/.ssh/config",
+    ),
+    (
+        HostUnreachable,
+        "a machine that takes ssh connections",
+        r"connect to host .* port \d+:|Connection timed out|Connection refused",
+        "is it up, and is sshd? ssh HOST true",
     ),
     (
         LoginRefused,

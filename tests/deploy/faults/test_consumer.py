@@ -11,6 +11,7 @@ import pytest
 from draftproof.deploy.fleet.verify import verify
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import Process
 from draftproof.deploy.proof.level import Evidence, Level
 from draftproof.deploy.writing.receipt import Receipt
 from draftproof.host.local import LocalHost
@@ -53,7 +54,7 @@ def model(tmp_path: Path) -> tuple[Path, Path]:
 
 def levels(path: Path, content: bytes, ledger: Ledger, pid: int) -> dict[Level, Evidence]:
     """The evidence of a verification that asks what the process has."""
-    verdict = verify(LocalHost(sys.executable), Place("", str(path)), content, ledger, pid=pid)
+    verdict = verify(LocalHost(sys.executable), Place("", str(path)), content, ledger, process=Process(pid))
     return {item.level: item for item in verdict.evidence}
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import Process
 from draftproof.deploy.proof.level import Level
 from draftproof.deploy.writing import refusals
 from draftproof.deploy.writing.receipt import Receipt
@@ -41,7 +42,8 @@ def put(tmp_path: Path) -> Put:
     """A verified write on this machine."""
 
     def write(path: Path, *, level: Level = Level.L2, pid: int = 0) -> Receipt:
-        order = WriteOrder(Place("", str(path)), NEW, "test", level=level, pid=pid, patience_s=10)
+        process = Process(pid)
+        order = WriteOrder(Place("", str(path)), NEW, "test", level=level, process=process, patience_s=10)
         return verified_write(LocalHost(sys.executable), order, Ledger(tmp_path / "ledger"))
 
     return write

@@ -119,7 +119,7 @@ def test_a_key_that_is_not_on_record_ends_it(sshd: Sshd, target: Path) -> None:
     """Also without the ssh client before it, and though the configuration asks for trust on first use."""
     config = sshd.directory / "sftp-stranger"
     config.write_text(sshd.config.read_text().replace(f"{sshd.directory}/known_sftp", "/dev/null"))
-    asked = {"nonce": NONCE, "path": str(target), "keep_bytes": 99, "is_device_asked": 0, "pid": 0}
+    asked = {"nonce": NONCE, "path": str(target), "keep_bytes": 99, "is_device_asked": 0, "pid": 0, "port": 0}
     host = SftpHost("sftp", ("-F", str(config)))
     result = host.run(("sftp", "reader"), stdin=request(asked), answer=None, timeout_s=20)
     assert (result.exit_code, result.stdout) == (255, b"")

@@ -88,6 +88,7 @@ def test_no_connection_is_shared(sshd: Sshd, target: Path) -> None:
         "keep_bytes": 99,
         "is_device_asked": False,
         "pid": 0,
+        "port": 0,
         "settle_ms": 0,
     }
     host = sshd.host()

@@ -4,12 +4,15 @@
 
     level = "L3"                  # for all files that say nothing else; L2 where nobody says
     root = "/models"              # every path must lie below it; "/" where nobody says
+    port = 8000                   # whoever listens there is to see the files; L6 and L7 need it
     hosts = ["gpu1", "gpu2"]      # "" is this machine, and is meant where nobody says
+
+    [serve]                       # read by render and launch: deploy.serving.plan
 
     [[files]]
     source = "config.json"        # beside the plan
     path = "/models/dflash/config.json"
-    hosts = ["gpu1"]              # level, root and expect_old may be said here too
+    hosts = ["gpu1"]              # level, root, port and expect_old may be said here too
 """
 
 import tomllib
@@ -26,10 +29,20 @@ from draftproof.names import Sha256
 
 __all__ = ["Plan", "PlanRefused", "PlannedFile", "parse_plan", "read_plan"]
 
-_SAID_BY_NOBODY: dict[str, Any] = {"level": "L2", "root": "/", "hosts": [""], "expect_old": ""}
-_FOR_ALL = {"level": str, "root": str, "hosts": list, "files": list}
-_FOR_ONE = {"source": str, "path": str, "hosts": list, "level": str, "root": str, "expect_old": str}
+_SAID_BY_NOBODY: dict[str, Any] = {"level": "L2", "root": "/", "hosts": [""], "expect_old": "", "port": 0}
+_FOR_ALL = {"level": str, "root": str, "hosts": list, "port": int, "files": list, "serve": dict}
+_FOR_ONE = {
+    "source": str,
+    "path": str,
+    "hosts": list,
+    "level": str,
+    "root": str,
+    "port": int,
+    "expect_old": str,
+}
 _DIGEST_LENGTH = 64
+_NEEDS_PROCESS = ("L6", "L7")
+_LAST_PORT = 65535
 
 
 class PlanRefused(RefusedInput):
@@ -47,6 +60,8 @@ class PlannedFile:
     root: str
     level: Level
     expected_old: OldDigest | None
+    port: int = 0
+    """Of the process that is to see the file, 0 for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +125,7 @@ def _planned(merged: Mapping[str, Any], path: Path) -> list[PlannedFile]:
             merged["root"],
             Level[merged["level"]],
             ABSENT if old == ABSENT else Sha256(old) if old else None,
+            merged["port"],
         )
         for host in merged["hosts"]
     ]
@@ -130,6 +146,10 @@ def _value_faults(merged: Mapping[str, Any], where: str) -> list[str]:
         faults.append(f"{where}: path must be absolute, is {merged['path']!r}")
     if merged["level"] not in Level.__members__:
         faults.append(f"{where}: level must be L0 to L7, is {merged['level']!r}")
+    elif merged["level"] in _NEEDS_PROCESS and not merged["port"]:
+        faults.append(f"{where}: {merged['level']} needs a port: of the process that is to see the file")
+    if not 0 <= merged["port"] <= _LAST_PORT:
+        faults.append(f"{where}: {merged['port']} is no port")
     if not merged["hosts"]:
         faults.append(f"{where}: hosts is empty")
     faults += [

@@ -7,11 +7,12 @@ from typing import Any
 
 from draftproof.config.raw import JsonValue
 from draftproof.deploy.diagnosis.diagnose import Cause, Diagnosis, diagnose
-from draftproof.deploy.hosts import Seen, look
+from draftproof.deploy.hosts import Seen, look, told_kind
 from draftproof.deploy.ledger.history import History, Intent, history_of
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.evidence import consumer_evidence, device_evidence
 from draftproof.deploy.proof.level import Evidence, Level, reached
 from draftproof.deploy.writing.receipt import ABSENT
@@ -43,10 +44,18 @@ class Verdict:
         """The highest level up to which every claim holds."""
         return reached(self.evidence)[0]
 
+    def is_enough(self, asked: Level) -> bool:
+        """Whether writing it anew would show no more of what is asked; never so for a file not in place.
+
+        Up to L2 this reading is enough, whoever wrote the file; that it is durable only a receipt shows.
+        """
+        return self.diagnosis is None and (asked <= Level.L2 or self.evidence[Level.L3].holds)
+
     def as_dict(self) -> dict[str, JsonValue]:
         """For ``--json``."""
         missing = reached(self.evidence)[1]
         return {
+            "schema": "draftproof.verdict/1",
             "target": str(self.place),
             "sha256": self.sha256,
             "found_sha256": self.found_sha256,
@@ -59,14 +68,16 @@ class Verdict:
         }
 
 
-def verify(host: Host, place: Place, intended: bytes, ledger: Ledger, *, pid: int = 0) -> Verdict:
+def verify(
+    host: Host, place: Place, intended: bytes, ledger: Ledger, *, process: Process = NOBODY
+) -> Verdict:
     """Read ``place`` now, past the page cache where that can be had, and judge it by the ledger.
 
     Raises:
         CouldNotLook: the host or the file cannot be read.
         LedgerDamaged: the ledger does not fit together.
     """
-    seen = look(host, place, nonce=secrets.token_hex(16), is_device_asked=True, pid=pid)
+    seen = look(host, place, nonce=secrets.token_hex(16), is_device_asked=True, process=process)
     history = history_of(ledger.read(), place)
     digest = sha256_hex(intended)
     found = seen.sha256 if seen.sha256 is not None else ABSENT
@@ -84,7 +95,7 @@ def verify(host: Host, place: Place, intended: bytes, ledger: Ledger, *, pid: in
 def _diagnosis(intended: bytes, seen: Seen, history: History) -> Diagnosis | None:
     """Why what was seen is not what is intended, None where it is."""
     if seen.kind == "other":
-        return Diagnosis(Cause.UNKNOWN, f"no regular file but of kind {seen.file['found']!r}")
+        return Diagnosis(Cause.UNKNOWN, f"no regular file but {told_kind(seen.file['found'])}")
     if seen.sha256 == sha256_hex(intended):
         return None
     if seen.kind == "file" and seen.data is None:

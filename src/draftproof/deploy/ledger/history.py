@@ -43,6 +43,9 @@ class Intent:
     receipt: Mapping[str, Any] | None
     """The write's receipt as it was recorded, None where there is none."""
 
+    outcomes: tuple[int, ...] = ()
+    """The entries that tell what became of it: receipt, refusal, and each time it was seen."""
+
 
 @dataclass(frozen=True, slots=True)
 class History:
@@ -116,6 +119,7 @@ def _intent(entry: Entry, outcomes: list[Entry]) -> Intent:
         is_refused=any(o.kind == "refused" for o in outcomes),
         boot_id=facts["machine"]["boot_id"],
         receipt=receipts[-1] if receipts else None,
+        outcomes=tuple(outcome.seq for outcome in outcomes),
     )
 
 

@@ -2,31 +2,30 @@
 
 import secrets
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from draftproof.deploy.hosts import Seen, look
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import Process
+from draftproof.deploy.proof.consumer_shards import shard_answers
+from draftproof.deploy.proof.moment import CLOCK_NS, told_time
 from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file
 from draftproof.host.protocol import Host
 
-__all__ = ["consumer_answers"]
-
-_CLOCK_NS = 20_000_000
-"""Two ticks: a start is known to a hundredth of a second, and by another clock than a change."""
+__all__ = ["consumer_answers", "path_as_seen"]
 
 
-def consumer_answers(host: Host, place: Place, pid: int) -> list[Finding | NotLooked]:
-    """What is wrong with the file at ``place`` as process ``pid`` of that machine finds it.
+def consumer_answers(host: Host, place: Place, process: Process) -> list[Finding | NotLooked]:
+    """What is wrong with the file at ``place`` and the shards beside it as a process there has them.
 
     Whatever cannot be told, a process that is gone or another user's included, is a required NotLooked.
     """
-    check = f"the file as process {pid} sees it"
+    check = f"the file as {process} sees it"
     try:
-        seen = look(host, place, nonce=secrets.token_hex(16), pid=pid)
+        seen = look(host, place, nonce=secrets.token_hex(16), process=process)
     except CouldNotLook as error:
         return [NotLooked(check, f"{error.id}: {error.subject}: {error.found}", is_required=True)]
     consumer = seen.consumer
@@ -38,8 +37,26 @@ def consumer_answers(host: Host, place: Place, pid: int) -> list[Finding | NotLo
         return [NotLooked(check, f"{consumer['path']}: {view['error']}", is_required=True)]
     others = _other_file(place, seen, consumer, view)
     answers = [*others, *_older(place, consumer, view, is_ours=not others)]
-    answers.append(NotLooked(f"the weights as process {pid} sees them", "only the config is compared"))
-    return answers
+    return [*answers, *shard_answers(place, consumer)]
+
+
+def path_as_seen(host: Host, place: Place, process: Process) -> Place:
+    """The place by which ``process`` and nobody else reads what is under this path for it.
+
+    Raises:
+        CouldNotLook: there is no such process, or what it sees is not shown.
+    """
+    consumer = look(host, place, nonce=secrets.token_hex(16), process=process).consumer
+    if consumer is None or "reason" in consumer:
+        raise CouldNotLook(
+            str(process),
+            expected=f"a process that shows what it finds at {place}",
+            found="this machine's program does not tell" if consumer is None else str(consumer["reason"]),
+            where=str(place),
+            means="what the process reads is not known; nothing may be concluded",
+            next_step="name it with --pid, as a user that may look into it",
+        )
+    return Place(place.host, f"/proc/{consumer['pid']}/root{consumer['real_path']}")
 
 
 def _other_file(
@@ -79,10 +96,10 @@ def _older(
     if view["kind"] != "file":
         return []
     started, identity = consumer["started_ns"], view["identity"]
-    if started + _CLOCK_NS >= identity["ctime_ns"]:
+    if started + CLOCK_NS >= identity["ctime_ns"]:
         return []
     # ctime moves with the name and the mode too, and cannot be set back; mtime only with the content.
-    is_content = started + _CLOCK_NS < identity["mtime_ns"]
+    is_content = started + CLOCK_NS < identity["mtime_ns"]
     if not is_content and not is_ours:
         return []  # an inode that lost its name to ours has a new ctime for that alone
     what = "its content" if is_content else "the file (its content, or only its name, mode or links)"
@@ -91,10 +108,10 @@ def _older(
         found(
             "consumer-older-than-file",
             place.path.rpartition("/")[2],
-            expected=f"a process started after {_time(changed)}",
-            found=f"process {consumer['pid']}, started {_time(started)}",
+            expected=f"a process started after {told_time(changed)}",
+            found=f"process {consumer['pid']}, started {told_time(started)}",
             at=at_file(str(place)),
-            detail=f"{what} was changed {_time(changed)}",
+            detail=f"{what} was changed {told_time(changed)}",
             severity=Severity.ERROR if is_content else Severity.WARNING,
         )
     ]
@@ -106,7 +123,3 @@ def _inode(identity: Mapping[str, int]) -> tuple[int, int]:
 
 def _told(kind: str, digest: str | None, identity: Mapping[str, int] | None) -> str:
     return f"sha256 {digest}, inode {identity['ino']}" if identity is not None else kind
-
-
-def _time(moment_ns: int) -> str:
-    return datetime.fromtimestamp(moment_ns / 1e9, UTC).isoformat(timespec="milliseconds")

@@ -1,6 +1,5 @@
 """The evidence for each level of one write, from what the host's program said and what was read back."""
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -131,7 +130,7 @@ def _same_boot(preimage: Mapping[str, Any]) -> str:
 def consumer_evidence(sha256: Sha256, seen: Seen | None) -> tuple[Evidence, Evidence]:
     """L6 and L7, from the view of a process."""
     if seen is None or seen.consumer is None:
-        reason = "not asked for: --pid names the serving process"
+        reason = "not asked for: --pid or --port names the serving process"
         return Evidence(Level.L6, False, reason, {}), Evidence(Level.L7, False, reason, {})
     consumer = seen.consumer
     if "reason" in consumer:
@@ -162,12 +161,9 @@ def _has_read(seen: Seen, consumer: Mapping[str, Any]) -> Evidence:
         return Evidence(Level.L7, False, "there is no file to read", {})
     identity = seen.file["identity"]
     ctime_ns = identity["ctime_ns"]
-    # As /proc/PID/maps writes it: device in hex, inode in decimal.
-    if (
-        f"{os.major(identity['dev']):02x}:{os.minor(identity['dev']):02x} {identity['ino']}"
-        in consumer["mapped"]
-    ):
-        return Evidence(Level.L7, True, f"process {consumer['pid']} has this inode mapped", {})
+    if consumer["mapped_by"]:
+        who = ", ".join(map(str, consumer["mapped_by"]))
+        return Evidence(Level.L7, True, f"process {who} has this inode mapped", {})
     if consumer["started_ns"] < ctime_ns:
         how = f"process {consumer['pid']} started before the file was written: restart it to load the file"
         return Evidence(Level.L7, False, how, {"started_ns": consumer["started_ns"], "ctime_ns": ctime_ns})

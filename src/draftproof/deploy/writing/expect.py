@@ -4,7 +4,7 @@ import secrets
 from dataclasses import dataclass
 
 from draftproof.config.raw import JsonValue
-from draftproof.deploy.hosts import look
+from draftproof.deploy.hosts import look, told_kind
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
@@ -55,7 +55,7 @@ def expect(host: Host, place: Place, content: bytes, *, source: str, ledger: Led
         raise NotRegular(
             str(place),
             expected="a regular file or a free name",
-            found=f"{seen.file['found']}",
+            found=told_kind(seen.file["found"]),
             where=str(place),
             means="nothing was recorded",
             next_step="name a file",

@@ -22,6 +22,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from draftproof.deploy.hosts import told_kind
 from draftproof.errors import CouldNotLook, DraftproofError, RefusedInput
 
 __all__ = [
@@ -226,7 +227,7 @@ def refusal(code: str, facts: Mapping[str, Any], *, shown: str, expected: str) -
     return why.kind(
         shown,
         expected=why.expected or expected,
-        found=f"{facts['found']}",
+        found=told_kind(f"{facts['found']}"),
         where=shown,
         means=means,
         next_step=next_step,

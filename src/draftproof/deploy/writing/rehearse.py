@@ -42,6 +42,11 @@ class Rehearsal:
             return "create"
         return "nothing" if self.old_sha256 == self.sha256 else "replace"
 
+    @property
+    def told(self) -> str:
+        """The same in words."""
+        return "in place already" if self.would == "nothing" else f"would {self.would} the file"
+
     def as_dict(self) -> dict[str, JsonValue]:
         """For ``--json``."""
         return {

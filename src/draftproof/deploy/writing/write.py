@@ -11,6 +11,7 @@ from draftproof.deploy.hosts import KEEP_BYTES, Seen, look
 from draftproof.deploy.ledger.ledger import Entry, Ledger
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
+from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.evidence import evidence_of
 from draftproof.deploy.proof.level import Level
 from draftproof.deploy.writing.content import check_content
@@ -48,8 +49,8 @@ class WriteOrder:
     patience_s: float = 30.0
     """For the lock and the order together; after it the host no longer publishes."""
 
-    pid: int = 0
-    """A process that is to see the file, 0 for none."""
+    process: Process = NOBODY
+    """A process that is to see the file."""
 
 
 @dataclass(slots=True)
@@ -196,7 +197,7 @@ def _read_back(host: Host, talk: _Talk) -> Seen | None:
             order.place,
             nonce=secrets.token_hex(16),
             is_device_asked=order.level >= Level.L4,
-            pid=order.pid,
+            process=order.process,
             settle_s=order.patience_s + SETTLE_S if is_silent else 0,
         )
     except CouldNotLook as error:
