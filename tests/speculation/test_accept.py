@@ -120,6 +120,54 @@ def test_rejection_and_block_are_exact_for_any_pair(seed: int, other: int, sharp
     assert kept[1] >= kept[0] - EXACT
 
 
+def text_of(verify: Callable[..., Acceptance], *, own_draws: bool = True) -> Callable[[Chance], Acceptance]:
+    """Steps of two drafted tokens each until four are written; the acceptance holds the whole text."""
+    target = ToyModel(seed=5, vocab_size=2, sharpness=1.5)
+    draft = ToyModel(seed=7, vocab_size=2, sharpness=1.5)
+
+    def rule(chance: Chance) -> Acceptance:
+        text: tuple[int, ...] = ()
+        while len(text) < LENGTH + 1:
+            written, step = text, chance.of_step(len(text)) if own_draws else chance
+            drafted: tuple[int, ...] = ()
+            rows = []
+            for position in range(len(written), len(written) + 2):
+                rows.append(draft.probs(written + drafted))
+                drafted += (step.draw(rows[-1], position, Purpose.DRAFT),)
+            tree = DraftTree.chain(drafted)
+            found = verify(
+                tree,
+                torch.stack(rows),
+                lambda node, start=written, guesses=drafted: target.probs(start + guesses[:node]),
+                chance=step,
+                position=len(written),
+            )
+            text += found.tokens
+        return Acceptance((0,), text)
+
+    return rule
+
+
+@pytest.mark.parametrize("verify", [accept_rejection, accept_block])
+def test_whole_texts_of_many_steps_have_the_targets_law(verify: Callable[..., Acceptance]) -> None:
+    """Four tokens in up to four steps: no number is used twice, and the joint law is the target's."""
+    assert distance(text_of(verify), ToyModel(seed=5, vocab_size=2, sharpness=1.5)) < EXACT
+
+
+def test_control_a_number_that_a_later_step_draws_again_is_caught() -> None:
+    """With draws by position alone, block verification would judge by numbers that come back."""
+    with pytest.raises(RuntimeError, match="used twice"):
+        outcomes(text_of(accept_block, own_draws=False))
+
+
+def test_a_steps_own_draws_leave_target_tokens_as_they_are() -> None:
+    """Drafted or not, one seed draws one text: only a step's other draws are its own."""
+    one, other = SeededChance(3).of_step(5), SeededChance(3).of_step(6)
+    assert one.uniform(9, Purpose.TARGET) == other.uniform(9, Purpose.TARGET)
+    for purpose in (Purpose.DRAFT, Purpose.KEEP, Purpose.RESIDUAL):
+        assert one.uniform(9, purpose) != other.uniform(9, purpose)
+
+
 def test_point_masses_make_rejection_matching() -> None:
     """A chain scored as certain is accepted like a tree: the same law and acceptance, also in block."""
     chain = greedy_chain(CHAIN_DRAFTER)

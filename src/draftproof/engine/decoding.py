@@ -83,7 +83,8 @@ class Decoding:
         self.seconds.prefill = perf_counter() - began
         while self._finish is None:
             began, spent = perf_counter(), self.seconds.decode
-            context = Context(self._tokens, self._left - 1, captured, self._sampling, self._chance, normed)
+            chance = self._chance.of_step(len(self._tokens))
+            context = Context(self._tokens, self._left - 1, captured, self._sampling, chance, normed)
             decided = decode_step(
                 self._target, session, self._proposer, context, history=self._history, seconds=self.seconds
             )
