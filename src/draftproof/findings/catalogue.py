@@ -14,6 +14,7 @@ from draftproof.findings.kinds import (
     config,
     drift,
     json,
+    observed,
     pairs,
     parsed,
     ropes,
@@ -40,6 +41,7 @@ CATALOGUE: Mapping[str, Kind] = MappingProxyType(
             tokenizers.KINDS,
             weights.KINDS,
             parsed.KINDS,
+            observed.KINDS,
             writes.KINDS,
         )
         for kind in kinds

@@ -73,5 +73,13 @@ EFFECTS: Mapping[str, Effect] = {
     ),
     "norm-flag-unread": Effect("acceptance lower than trained, no error", "vllm-project/vllm#38111"),
     "shard-missing": Effect("server boots, its tensors stay uninitialised", "sgl-project/sglang#32279"),
+    "cache-without-draft-context": Effect(
+        "AL 2.98 -> 1.25 with the cached length, about 1.0 when nearly all is cached",
+        "vllm-project/vllm#47930",
+    ),
+    "thinking-mismatch": Effect(
+        "acceptance 60 % -> 25 % with thinking on for one drafter, AL 9.49 -> 2.71 with it off for another",
+        "z-lab/dflash#133, z-lab/dflash#60",
+    ),
     "last-layer-tap": Effect("IndexError at load on Qwen3.5-class targets", "sgl-project/sglang#32204"),
 }
