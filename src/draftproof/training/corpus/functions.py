@@ -29,8 +29,8 @@ def _written(draws: Draws) -> Document:
     lines = []
     for verb, name, arguments, result in signatures:
         params = ", ".join(f"{a}: {t}" for a, t in arguments)
-        named = f"{name.capitalize()} {draws.say('of', 'for', 'by')} " + " and ".join(
-            a.capitalize() for a, _ in arguments
+        named = f"{name.upper()} {draws.say('of', 'for', 'by')} " + " and ".join(
+            a.upper() for a, _ in arguments
         )
         given = ", ".join(a.upper() for a, _ in reversed(arguments))
         lines += [
@@ -52,7 +52,7 @@ def _told(draws: Draws) -> Document:
     ]
     lines = []
     for verb, name, arguments, result in signatures:
-        takes = " and ".join(f"{a.capitalize()}, {_article(t)} {t}" for a, t in arguments)
+        takes = " and ".join(f"{a.upper()}, {_article(t)} {t}" for a, t in arguments)
         which = f"{draws.say('the', 'a')} {name.upper()}: {draws.say('it takes', 'this needs')} {takes}"
         gives = draws.say("returns", "gives back")
         lines.append(f"{_VERBS[verb]} {which}, and {gives} {_article(result)} {result}.")

@@ -33,7 +33,7 @@ def _sentences(draws: Draws, rows: list[tuple[str, int, str]]) -> tuple[str, str
     lines = []
     for place, (name, number, colour) in zip([*places[: len(rows) - 1], "Finally"], rows, strict=True):
         verb = draws.say("we keep", "there are", "the stock holds")
-        goods = f"{number} pieces of {name.capitalize()}"
+        goods = f"{number} pieces of {name.upper()}"
         lines.append(f"{place} {verb} {goods}, {draws.say('all', 'every one')} {colour}.")
     return request, "\n".join(lines)
 
@@ -86,9 +86,9 @@ def _by_service(
     for service in sorted(services):
         mine = [event for event in events if event[1] == service]
         if not mine:
-            lines.append(f"{service.capitalize()} {draws.say('did nothing', 'was idle')}.")
+            lines.append(f"{service.upper()} {draws.say('did nothing', 'was idle')}.")
             continue
-        lines.append(f"{service.capitalize()} {draws.say('did this', 'was busy')}, {len(mine)} in all:")
+        lines.append(f"{service.upper()} {draws.say('did this', 'was busy')}, {len(mine)} in all:")
         lines += [
             f"- {_EVENTS[event]} job {number} {draws.say('at', 'in')} minute {at}"
             for at, _, event, number in mine

@@ -75,16 +75,16 @@ def _explained(draws: Draws, title: str, settings: list[_Setting]) -> tuple[str,
     request = draws.say("Explain every setting.", "What does each setting say?")
     lines = [draws.say(f"{title}.json has {len(settings)} settings.", f"There are {len(settings)} settings.")]
     for s in settings:
-        named = f"{s.tail.capitalize()} of {s.name.capitalize()}"
+        named = f"{s.tail.capitalize()} of {s.name.upper()}"
         if s.kind == "switch":
             state = "on" if s.value else "off"
             lines.append(
                 draws.say(f"- {named}: turned {state}", f"- {named}: it is {state}")
-                + f" in {s.section.capitalize()}."
+                + f" in {s.section.upper()}."
             )
         else:
             verb = draws.say("set to", "fixed at", "given as")
-            lines.append(f"- {named}: {verb} {s.value}, a {s.kind} in {s.section.capitalize()}.")
+            lines.append(f"- {named}: {verb} {s.value}, a {s.kind} in {s.section.upper()}.")
     return request, "\n".join(lines)
 
 
@@ -92,7 +92,7 @@ def _reversed(draws: Draws, title: str, settings: list[_Setting]) -> tuple[str, 
     request = draws.say("List all settings, last one first.", "List them from the last to the first.")
     head = draws.say("From last to first:", f"The settings of {title}, last first:")
     lines = [
-        f"{i}. {s.section}.{s.name.capitalize()} {draws.say('has', 'holds', 'keeps')} {s.tail} {s.value}"
+        f"{i}. {s.section}.{s.name.upper()} {draws.say('has', 'holds', 'keeps')} {s.tail} {s.value}"
         for i, s in enumerate(reversed(settings), 1)
     ]
     return request, "\n".join((head, *lines))
@@ -101,7 +101,7 @@ def _reversed(draws: Draws, title: str, settings: list[_Setting]) -> tuple[str, 
 def _fields(draws: Draws, title: str, settings: list[_Setting]) -> tuple[str, str]:
     request = draws.say("Write a class for it.", "Write it as a dataclass.")
     doc = draws.say(f"Settings of {title}.", f"What {title}.json holds.")
-    lines = ["@dataclass", f"class {title.capitalize()}Settings:", f'    """{doc}"""', ""]
+    lines = ["@dataclass", f"class {title.upper()}:", f'    """{doc}"""', ""]
     types = {"switch": "bool", "number": "int", "text": "str"}
     for s in settings:
         value = f'"{s.value}"' if s.kind == "text" else s.value
@@ -118,7 +118,5 @@ def _answers(draws: Draws, _title: str, settings: list[_Setting]) -> tuple[str, 
         order = _ORDINALS[[x for x in settings if x.section == s.section].index(s)]
         where = draws.say("stands", "is found", "can be found")
         value = draws.say(f"Its value is {s.value}", f"It says {s.value}")
-        lines.append(
-            f"The {s.tail} of {s.name.capitalize()} {where} {order} in {s.section.capitalize()}. {value}."
-        )
+        lines.append(f"The {s.tail} of {s.name.upper()} {where} {order} in {s.section.upper()}. {value}.")
     return f"{draws.say('Answer', 'Please answer')}:\n{questions}", "\n".join(lines)

@@ -17,16 +17,12 @@ def _bill(draws: Draws) -> Document:
     ask = draws.say("Add up this bill:", "What is the sum of this bill?")
     prompt = "\n".join((ask, *(f"{name} costs {price}" for name, price in zip(names, prices, strict=True))))
     total = prices[0]
-    lines = [
-        draws.say(
-            f"We begin with {names[0].capitalize()}: {total}.", f"Start: {names[0].capitalize()}, {total}."
-        )
-    ]
+    lines = [draws.say(f"We begin with {names[0].upper()}: {total}.", f"Start: {names[0].upper()}, {total}.")]
     for name, price in zip(names[1:], prices[1:], strict=True):
         ones = total % 10 + price % 10
         carry = f"carry {ones // 10}" if ones >= 10 else draws.say("no carry", "carry nothing")  # noqa: PLR2004
         lines.append(
-            f"{name.capitalize()}: {total} + {price}. Ones: {total % 10} + {price % 10} = {ones}, {carry}. "
+            f"{name.upper()}: {total} + {price}. Ones: {total % 10} + {price % 10} = {ones}, {carry}. "
             f"{draws.say('That gives', 'So we get')} {total + price}."
         )
         total += price
