@@ -1,0 +1,84 @@
+"""What every drafter's training stands on: the frozen target, its answers, and the rows it made of them."""
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from draftproof.engine.text.endings import config_endings
+from draftproof.engine.text.tokens import read_text_codec
+from draftproof.errors import RefusedInput
+from draftproof.models.decoder import Decoder
+from draftproof.models.target.load import load_decoder
+from draftproof.models.target.shards import ShardSource
+from draftproof.names import HiddenIndex
+from draftproof.training.drafters.prompts import prompts_of
+from draftproof.training.drafters.recipe import Responses
+from draftproof.training.drafters.responses import Example, Speaker, regenerate
+from draftproof.training.drafters.rows import Rows
+
+__all__ = ["Ground", "lay_ground", "weights_digest"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """A target in 32-bit floats with its answers."""
+
+    target: Decoder
+    head: Tensor
+    """[V, H]"""
+
+    examples: tuple[Example, ...]
+    digest: str
+    """Of the target's weights."""
+
+    def rows(self, taps: tuple[HiddenIndex, ...]) -> Rows:
+        """The texts with these hidden states."""
+        return Rows(self.target, self.examples, taps)
+
+
+def lay_ground(
+    directory: Path, said: Responses, beside: Path, kept: Path, *, on_answer: Callable[[int], None]
+) -> Ground:
+    """Load the target and have it answer.
+
+    Args:
+        directory: the target's.
+        said: what it is asked.
+        beside: directory that paths in the recipe are meant from.
+        kept: file the answers are kept in.
+        on_answer: called with the number of answers there are.
+
+    Raises:
+        CouldNotLook, RefusedInput: target or prompts are not what they must be.
+    """
+    target = load_decoder(directory, dtype=torch.float32)
+    codec, digest, source = read_text_codec(directory), weights_digest(directory), ShardSource(directory)
+    weights = {name: source.read(name).float() for name in source.shapes()}
+    speaker = Speaker(target.shape, weights, config_endings(directory), said.max_new_tokens)
+    prompts = prompts_of(said, beside, codec)
+    examples = regenerate(speaker, prompts, kept, made_of=digest, on_answer=on_answer)
+    answered = tuple(example for example in examples if len(example.tokens) > example.num_prompt + 1)
+    if not answered:
+        raise RefusedInput(
+            "responses",
+            expected="answers of two tokens or more",
+            found=f"none among {len(examples)}",
+            where=str(kept),
+            means="there is nothing to learn from",
+            next_step="ask the target something else",
+        )
+    head = target.embedding if target.shape.is_tied else weights["lm_head.weight"]
+    return Ground(target, head, answered, digest)
+
+
+def weights_digest(directory: Path) -> str:
+    """One sha256 over all safetensors of a checkpoint, in the order of their names."""
+    total = hashlib.sha256()
+    for path in sorted(directory.glob("*.safetensors")):
+        with path.open("rb") as file:
+            total.update(hashlib.file_digest(file, "sha256").digest())
+    return total.hexdigest()
