@@ -13,6 +13,7 @@ from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
 from draftproof.cli.history import history
 from draftproof.cli.plan import plan
+from draftproof.cli.render import render
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
 from draftproof.cli.verify import verify
@@ -26,6 +27,8 @@ _LOOKING = "Exit: 0 no fault found, 1 errors or warnings, 2 usage, 3 could not l
 _PRINTING = "Exit: 0 printed, 1 the file is refused, 2 usage, 3 could not look."
 _COMPARING = "Exit: 0 the values agree, 1 they differ or a file is refused, 2 usage, 3 could not look."
 _CONVERTING = "Exit: 0 nothing lost, 1 losses named or file refused, 2 usage, 3 could not look."
+
+_RENDERING = "Exit: 0 rendered, 1 refused or losses named, 2 usage, 3 something could not be looked at."
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,12 @@ VERBS: tuple[Verb, ...] = (
     Verb(apply, "Write what a plan says, on every host; verify each.", "apply fleet.toml"),
     Verb(verify, "Say for every file of a plan whether it is in place.", "verify fleet.toml --json"),
     Verb(watch, "Verify a plan again and again; expose metrics.", "watch fleet.toml"),
+    Verb(
+        render,
+        "Render a plan for an engine and version; name every loss.",
+        "render vllm plan.toml --engine-version 0.33.0 --format systemd",
+        _RENDERING,
+    ),
     Verb(
         generate,
         "Decode with a target (needs the engine extra).",

@@ -130,6 +130,8 @@ def _ask_reading(evidence: Evidence) -> Answers:
     is_native = drafter.method.value is Method.DFLASH and drafter.dialect != "speculators"
     if engine is None or not is_native or not ids.is_written or ids.value is None:
         raise NotApplicable
+    if says(raw, "/eagle_aux_hidden_state_layer_ids"):
+        raise NotApplicable  # read first, as it stands; that the two agree is a question of its own
     for versions, reason in LITERAL_TAPS:
         if versions.verdict(engine) is Verdict.HOLDS:
             yield found(

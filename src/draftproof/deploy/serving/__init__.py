@@ -1,0 +1,1 @@
+"""One intended deployment, rendered for each engine and version: what to start, with every value's reason."""
