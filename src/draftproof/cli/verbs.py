@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from draftproof.cli.apply import apply
+from draftproof.cli.build import build
 from draftproof.cli.check import check
 from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
@@ -72,6 +73,12 @@ VERBS: tuple[Verb, ...] = (
         views,
         "Compare intent, file, and what transformers parsed.",
         "views ./drafter --intent intended.json --python /opt/engine/bin/python",
+        _LOOKING,
+    ),
+    Verb(
+        build,
+        "Find what is wrong with an engine's installation.",
+        "build vllm --python /opt/engine/bin/python",
         _LOOKING,
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),

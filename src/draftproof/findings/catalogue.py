@@ -11,6 +11,7 @@ from draftproof.findings.kind import Kind
 from draftproof.findings.kinds import (
     artefacts,
     attention,
+    builds,
     config,
     drift,
     json,
@@ -43,6 +44,7 @@ CATALOGUE: Mapping[str, Kind] = MappingProxyType(
             parsed.KINDS,
             observed.KINDS,
             writes.KINDS,
+            builds.KINDS,
         )
         for kind in kinds
     }
