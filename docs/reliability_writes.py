@@ -2,7 +2,7 @@
 
 The numbers are those of one run of each suite, kept in docs/reference/deploy_totals.jsonl, one JSON
 object a line:
-DRAFTPROOF_TOTALS=docs/reference/deploy_totals.jsonl pytest tests/deploy/faults tests/deploy/ssh
+DRAFTPROOF_TOTALS=docs/reference/deploy_totals.jsonl pytest tests/deploy
 (root, strace, openssh-server, xfsprogs, btrfs-progs and rsync; a suite that lacks one says which).
 """
 
@@ -36,26 +36,27 @@ SUITES = (
         "S1 every system call fails, lies or kills", "tests/deploy/faults/test_syscalls.py", "S1 system calls"
     ),
     Suite("S2 power cut after a receipt", "tests/deploy/faults/test_power_cut.py", "S2 power cuts"),
-    Suite("S3 fsync fails once, then lies", "tests/deploy/faults/test_fsyncgate.py"),
+    Suite("S3 fsync fails once, then lies", "tests/deploy/faults/test_fsyncgate.py", "S3 fsync"),
     Suite("S4 ssh links cut or stalled", "tests/deploy/ssh/test_cuts.py", "S4 ssh cuts"),
     Suite(
         "S5 writers at once, foreign writers, changes after the write",
         "tests/deploy/faults/test_concurrency.py",
         "S5 concurrency",
     ),
-    Suite("S10 writers, readers and kills at once: one order", "tests/deploy/faults/test_history.py"),
-    Suite("S6 mounts and namespaces", "tests/deploy/faults/test_mounts.py"),
-    Suite("S7 what a serving process sees", "tests/deploy/test_consumer_view.py"),
+    Suite("S10 writers, readers and kills at once: one order", "tests/deploy/faults/test_history.py", "S10"),
+    Suite("S6 mounts and namespaces", "tests/deploy/faults/test_mounts.py", "S6"),
+    Suite("S7 what a serving process sees", "tests/deploy/test_consumer_view.py", "S7"),
     Suite(
         "S11 every protocol step removed or altered in turn", "tests/deploy/faults/test_mutants.py", MUTANTS
     ),
     Suite("other tools under the same cut links", "tests/deploy/ssh/test_rivals.py", SIDE_BY_SIDE),
-    Suite("S7 a real serving process", "tests/deploy/faults/test_consumer.py"),
+    Suite("S7 a real serving process", "tests/deploy/faults/test_consumer.py", "S7"),
+    Suite("S7 a port's process and its shards", "tests/deploy/test_consumer_shards.py", "S7"),
     Suite("hosts without Python: the shell's write, cut and raced", "tests/host/test_shell.py"),
     Suite("hosts without Python, over ssh", "tests/deploy/ssh/test_bare.py"),
     Suite("accounts that serve SFTP only, server faults", "tests/deploy/ssh/test_sftp.py"),
     Suite("many hosts, some dead or refusing", "tests/deploy/ssh/test_fleet.py"),
-    Suite("causes of a wrong file, each produced for real", "tests/deploy/test_diagnose.py"),
+    Suite("causes of a wrong file, each produced for real", "tests/deploy/test_diagnose.py", "causes"),
 )
 
 
@@ -101,20 +102,25 @@ def section(counts: dict[str, list[int]]) -> str:
     ])  # fmt: skip
 
 
+_NAMES = {"suite", "fault", "points", "date"}
+
+
 def _faults(lines: list[dict[str, Any]]) -> list[str]:
-    rows = ["| suite | fault | points | what became of them |", "|---|---|---:|---|"]
+    rows = ["| suite | fault | points | what became of them | run |", "|---|---|---:|---|---|"]
     for line in lines:
         if line["suite"] not in {SIDE_BY_SIDE, MUTANTS}:
-            kinds = {name: n for name, n in line.items() if name not in {"suite", "fault", "points"}}
+            kinds = {name: n for name, n in line.items() if name not in _NAMES}
             became = ", ".join(f"{n} {name}" for name, n in kinds.items())
-            rows.append(f"| {line['suite']} | {line['fault']} | {line['points']} | {became} |")
+            rows.append(
+                f"| {line['suite']} | {line['fault']} | {line['points']} | {became} | {line['date']} |"
+            )
     return rows
 
 
 def _mutants(lines: list[dict[str, Any]]) -> list[str]:
     return [
         f"{MUTANTS}: {line['caught']} of {line['mutants']} caught. Not caught, because a second net holds "
-        f"alone or nothing is weakened: {'; '.join(line['equivalent'])}."
+        f"alone or nothing is weakened: {'; '.join(line['equivalent'])}. Run of {line['date']}."
         for line in lines
         if line["suite"] == MUTANTS
     ]
@@ -122,12 +128,12 @@ def _mutants(lines: list[dict[str, Any]]) -> list[str]:
 
 def _side_by_side(lines: list[dict[str, Any]]) -> list[str]:
     rows = [
-        "| tool | cuts | torn file | false success | old file | new file |",
-        "|---|---:|---:|---:|---:|---:|",
+        "| tool | cuts | torn file | false success | old file | new file | run |",
+        "|---|---:|---:|---:|---:|---:|---|",
     ]
     for line in lines:
         if line["suite"] == SIDE_BY_SIDE:
-            cells = [line[name] for name in ("points", "torn", "false success", "old", "new")]
+            cells = [line[name] for name in ("points", "torn", "false success", "old", "new", "date")]
             rows.append(f"| `{line['fault']}` | " + " | ".join(map(str, cells)) + " |")
     return rows
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["FILE_SYSTEMS", "image_mounted", "mounted_tmpfs", "needs"]
+__all__ = ["FILE_SYSTEMS", "cut", "image_mounted", "mounted_tmpfs", "needs"]
 
 FILE_SYSTEMS = ("ext4", "xfs", "btrfs")
 _MAKE = {
@@ -38,11 +38,11 @@ def mounted_tmpfs(place: Path, size: int) -> Iterator[Path]:
 
 
 @contextmanager
-def image_mounted(image: Path, file_system: str, *, is_new: bool) -> Iterator[Path]:
+def image_mounted(image: Path, file_system: str, *, is_new: bool, size: int = 0) -> Iterator[Path]:
     """The image mounted; made first where ``is_new``; an existing one is recovered as after a power cut."""
     if is_new:
         with image.open("wb") as stream:
-            stream.truncate(_SIZE[file_system])
+            stream.truncate(size or _SIZE[file_system])
         subprocess.run([*_MAKE[file_system], str(image)], check=True, stdout=subprocess.DEVNULL)
     place = Path(tempfile.mkdtemp(prefix="draftproof-mount-"))
     options = "loop,nouuid" if file_system == "xfs" else "loop"
@@ -52,3 +52,9 @@ def image_mounted(image: Path, file_system: str, *, is_new: bool) -> Iterator[Pa
     finally:
         subprocess.run(["umount", str(place)], check=True)
         place.rmdir()
+
+
+def cut(image: Path, copy: Path) -> Path:
+    """What the block device had been given at one moment: a clone of the backing file, which XFS can make."""
+    subprocess.run(["cp", "--reflink=always", str(image), str(copy)], check=True)
+    return copy

@@ -3,10 +3,13 @@
 import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
@@ -14,12 +17,23 @@ from draftproof.deploy.proof.level import Level
 from draftproof.deploy.writing.receipt import OldDigest, Receipt
 from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
+from totals import record
 
 Put = Callable[..., Receipt]
 PROGRAMS = {
     "root": ("strace", "mount", "unshare", "chattr"),
     "ssh": ("sshd", "ssh", "ssh-keygen", "scp", "rsync"),
 }
+CASES = {
+    "test_mounts": ("S6 mounts and namespaces", "a mount between the write and its reader"),
+    "test_consumer_view": ("S7 serving process", "its start and its mounts against the file"),
+    "test_consumer": ("S7 serving process", "its levels in receipts"),
+    "test_consumer_shards": ("S7 serving process", "its port, and its mapped shards against the files"),
+    "test_diagnose": ("causes of a wrong file", "each produced for real"),
+}
+"""Suites whose every test is one case: how their totals are called."""
+
+ENDED: Counter[tuple[str, str]] = Counter()
 PACKAGES = "apt-get install strace openssh-server rsync xfsprogs btrfs-progs"
 
 
@@ -36,6 +50,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     if "DRAFTPROOF_ALL_SUITES" in os.environ:
         pytest.fail(reason)
     pytest.skip(reason)
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Count the cases of the suites that count by their tests."""
+    file = Path(report.nodeid.partition("::")[0]).stem
+    if report.when == "call" and file in CASES:
+        ENDED[file, report.outcome] += 1
+
+
+def pytest_sessionfinish() -> None:
+    """Keep those totals."""
+    for file, (suite, fault) in CASES.items():
+        right, wrong = ENDED[file, "passed"], ENDED[file, "failed"]
+        if right + wrong:
+            record(suite, fault, {"points": right + wrong, "right": right, "wrong": wrong})
 
 
 @pytest.fixture

@@ -20,10 +20,10 @@ from draftproof.deploy.writing.refusals import Conflict
 from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 from draftproof.names import Sha256
+from totals import record
 
 pytestmark = [pytest.mark.slow]
 WRITERS, INCREMENTS = 4, 12
-TOTALS = Path(os.environ.get("DRAFTPROOF_TOTALS", "/dev/null"))
 FOREIGN = """
 import os, sys, time
 path, how, until = sys.argv[1], sys.argv[2], time.monotonic() + float(sys.argv[3])
@@ -48,8 +48,7 @@ print(count)
 
 def export(fault: str, **counts: int) -> None:
     """One line of totals."""
-    with TOTALS.open("a") as stream:
-        stream.write(json.dumps({"suite": "S5 concurrency", "fault": fault, **counts}) + "\n")
+    record("S5 concurrency", fault, counts)
 
 
 def place_of(path: Path) -> Place:
@@ -154,5 +153,6 @@ def test_a_change_after_the_write_is_told(tmp_path: Path, how: str, after_s: flo
     else:
         path.write_bytes(old)
     found = verify(host, place_of(path), new, ledger).diagnosis
+    export(f"changed {after_s} s after the write: {how}", points=1, told=int(found is not None))
     assert found is not None
     assert found.cause is (Cause.REVERTED if how == "back to the old" else Cause.UNKNOWN)

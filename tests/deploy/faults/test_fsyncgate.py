@@ -14,6 +14,7 @@ from draftproof.deploy.writing.receipt import FileState
 from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.host.local import LocalHost
 from loop_images import FILE_SYSTEMS, image_mounted, mounted_tmpfs, needs
+from totals import record
 
 pytestmark = [pytest.mark.root]
 OLD = b"old " * 100
@@ -43,7 +44,9 @@ def test_a_failed_sync_is_told_and_the_old_file_stays(tmp_path: Path, file_syste
             fill(memory, leave=256 << 10)
             order = WriteOrder(Place("", str(target)), os.urandom(NEW_BYTES), "test")
             receipt = verified_write(LocalHost(sys.executable), order, Ledger(tmp_path / "ledger"))
+            is_told = "fsync of the file failed" in receipt.evidence[1].how
+            record("S3 fsync fails once", file_system, {"points": 1, "told": int(is_told)})
             assert (receipt.level, receipt.state) == (Level.L0, FileState.OLD)
-            assert "fsync of the file failed" in receipt.evidence[1].how
+            assert is_told
             assert target.read_bytes() == OLD
             (memory / "filler").unlink()

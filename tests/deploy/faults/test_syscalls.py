@@ -1,25 +1,24 @@
 """Every system call of a write made to fail, lie or kill: the target is old or new, and no word is false."""
 
-import json
-import os
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.proof.level import Level
 from draftproof.deploy.writing.receipt import FileState, Receipt
 from draftproof.deploy.writing.refusals import OutcomeUnknown
 from draftproof.host.local import LocalHost
+from draftproof.host.program import program_argv
+from totals import record
 from tracing import NEW, OLD, Point, TracedHost, attempt, points_of_a_write
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
-TOTALS = Path(os.environ.get("DRAFTPROOF_TOTALS", "/dev/null"))
-"""Where the totals go, one JSON object a line, for the reliability page."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +36,16 @@ class Outcome:
 
 def judged(fault: str, point: Point, directory: Path, *, is_old_there: bool = True) -> Outcome:
     """Write once under the fault, hold what is said against what is there, and write again without it."""
+    host = TracedHost(directory / "trace", f"{point.name}:{fault}:when={point.number}")
+    return judged_on(host, point, directory, is_old_there=is_old_there)
+
+
+def judged_on(host: TracedHost, point: Point, directory: Path, *, is_old_there: bool = True) -> Outcome:
+    """The same on a host of its own."""
     (directory / "model").mkdir(parents=True)
     target = directory / "model" / "config.json"
     if is_old_there:
         target.write_bytes(OLD)
-    host = TracedHost(directory / "trace", f"{point.name}:{fault}:when={point.number}")
     ledger = Ledger(directory / "ledger")
     result = attempt(host, target, ledger)
     found = target.read_bytes() if target.exists() else None
@@ -60,12 +64,21 @@ def complaint_about(result: object, found: bytes | None, *, is_old_there: bool) 
         if not is_open and found == NEW:
             return f"published, yet told as not done: {result}", "told"
         return "", "unknown" if is_open else "told"
-    is_new = found == NEW
-    if (result.state is FileState.NEW) != is_new:
-        return f"state {result.state}, file {'new' if is_new else 'old'}", "told"
-    if result.level >= Level.L2 and not is_new:
-        return f"{result.level.name} acknowledged, file old", "acknowledged"
-    return "", "acknowledged" if result.level >= Level.L2 else "told"
+    return complaint_about_receipt(
+        result, is_new=found == NEW, before=sha256_hex(OLD) if is_old_there else "absent"
+    )
+
+
+def complaint_about_receipt(receipt: Receipt, *, is_new: bool, before: str) -> tuple[str, str]:
+    """What is false about a receipt."""
+    if (receipt.state is FileState.NEW) != is_new:
+        return f"state {receipt.state}, file {'new' if is_new else 'old'}", "told"
+    if receipt.level < Level.L2:
+        return "", "told"
+    if not is_new:
+        return f"{receipt.level.name} acknowledged, file old", "acknowledged"
+    is_told = receipt.old_sha256 == before
+    return "" if is_told else f"the pre-image is told as {receipt.old_sha256}", "acknowledged"
 
 
 def complaint_about_leftovers(target: Path, ledger: Ledger) -> str:
@@ -90,9 +103,7 @@ def sweep(fault: str, points: list[Point], directory: Path, *, is_old_there: boo
 def export(suite: str, fault: str, outcomes: list[Outcome]) -> None:
     """Add one line of totals."""
     kinds = Counter(outcome.kind for outcome in outcomes if outcome.was_injected)
-    line = {"suite": suite, "fault": fault, "points": len(outcomes), "injected": sum(kinds.values()), **kinds}
-    with TOTALS.open("a") as stream:
-        stream.write(json.dumps(line) + "\n")
+    record(suite, fault, {"points": len(outcomes), "injected": sum(kinds.values()), **kinds})
 
 
 @pytest.fixture
@@ -109,7 +120,10 @@ def points(tmp_path: Path) -> list[Point]:
     return points
 
 
-@pytest.mark.parametrize("fault", ["signal=SIGKILL", "error=EIO", "error=ENOSPC"])
+ERRORS = ("EIO", "ENOSPC", "EDQUOT", "EROFS", "EINTR")
+
+
+@pytest.mark.parametrize("fault", ["signal=SIGKILL", *(f"error={name}" for name in ERRORS)])
 def test_any_call_may_fail_or_be_the_last(points: list[Point], tmp_path: Path, fault: str) -> None:
     """At every call: old or new and nothing else, no false word, and the next write cleans up."""
     outcomes = sweep(fault, points, tmp_path / "sweep")
@@ -136,7 +150,14 @@ LIES = [
     ("renameat", "retval=0"),
     ("renameat2", "retval=0"),
     ("fchmod", "retval=0"),
+    ("unlinkat", "retval=0"),
+    ("flock", "retval=0"),
+    ("fsync", "retval=0"),
+    ("read", "retval=0"),
+    ("pread64", "retval=0"),
+    ("newfstatat", "retval=0"),
 ]
+"""A lying fsync cannot be found out; what is asked is that nothing is said but that it answered 0."""
 
 
 @pytest.mark.parametrize(("name", "lie"), LIES)
@@ -147,6 +168,37 @@ def test_a_call_that_lies_is_never_believed(points: list[Point], tmp_path: Path,
     export("S1 system calls", f"{name} lies: {lie}", outcomes)
     assert numbers
     assert not [outcome for outcome in outcomes if outcome.complaint]
+
+
+def test_a_file_that_may_not_grow_is_cut_at_every_byte(tmp_path: Path) -> None:
+    """A write that takes ``n`` bytes and then no more, for every n: the old file stays, and that is told."""
+    outcomes = []
+    for limit in range(len(NEW)):
+        helper = ("prlimit", f"--fsize={limit}", *program_argv(sys.executable, "helper"))
+        host = TracedHost(tmp_path / f"trace{limit}", helper=helper)
+        outcomes.append(judged_on(host, Point("write", limit), tmp_path / str(limit)))
+        assert b"EFBIG" in host.trace.read_bytes(), "the limit was not met"
+    export(
+        "S1 system calls",
+        "write cut at byte n, then EFBIG",
+        [replace(o, was_injected=True) for o in outcomes],
+    )
+    assert not [outcome for outcome in outcomes if outcome.complaint]
+    assert {outcome.kind for outcome in outcomes} == {"told"}
+
+
+def test_a_write_that_takes_a_part_is_gone_on_with(tmp_path: Path) -> None:
+    """Short writes without an error, down to one byte a call: the file is whole and acknowledged."""
+    outcomes = []
+    for size in (1, 2, 7, len(NEW) - 1):
+        *start, code = program_argv(sys.executable, "helper")
+        short = f"import os\nw=os.write\nos.write=lambda f,b:w(f,bytes(b)[:{size}])\n"
+        host = TracedHost(tmp_path / f"trace{size}", helper=(*start, short + code))
+        outcomes.append(judged_on(host, Point("write", size), tmp_path / str(size)))
+        assert host.trace.read_text().count(f"= {size}\n") >= len(NEW) // size
+    export("S1 system calls", "write takes n bytes a call", [replace(o, was_injected=True) for o in outcomes])
+    assert not [outcome for outcome in outcomes if outcome.complaint]
+    assert {outcome.kind for outcome in outcomes} == {"acknowledged"}
 
 
 @pytest.mark.parametrize("error", ["EIO", "ENOSPC", "EDQUOT", "EROFS"])

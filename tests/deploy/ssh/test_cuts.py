@@ -1,7 +1,6 @@
 """A link cut anywhere, in either direction, by end, reset or stall: old or new, and never told falsely."""
 
 import json
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,10 +18,10 @@ from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import DraftproofError
 from draftproof.host.ssh import SshHost
 from loopback import Sshd
+from totals import record
 
 pytestmark = [pytest.mark.ssh, pytest.mark.root, pytest.mark.slow]
 OLD, NEW = b'{"taps": [1, 17]}\n', json.dumps({"taps": list(range(3000))}).encode()
-TOTALS = Path(os.environ.get("DRAFTPROOF_TOTALS", "/dev/null"))
 
 
 @dataclass(frozen=True)
@@ -91,9 +90,7 @@ def export(name: str, outcomes: list[Outcome]) -> None:
     """One line of totals."""
     kinds = [outcome.kind for outcome in outcomes if outcome.was_cut]
     counts = {kind: kinds.count(kind) for kind in sorted(set(kinds))}
-    with TOTALS.open("a") as stream:
-        line = {"suite": "S4 ssh cuts", "fault": name, "points": len(outcomes), "cut": len(kinds), **counts}
-        stream.write(json.dumps(line) + "\n")
+    record("S4 ssh cuts", name, {"points": len(outcomes), "cut": len(kinds), **counts})
 
 
 @pytest.fixture(scope="module")

@@ -20,12 +20,12 @@ from draftproof.errors import DraftproofError
 from draftproof.host.ssh import SshHost
 from environments import peer_python
 from loopback import Sshd
+from totals import record
 
 pytestmark = [pytest.mark.ssh, pytest.mark.root, pytest.mark.slow]
 OLD = b'{"taps": [1, 17]}\n' * 50
 NEW = json.dumps({"taps": list(range(60_000))}).encode()
 PARTS = [0.3, 0.45, 0.6, 0.7, 0.8, 0.9, 0.96, 0.99]
-TOTALS = Path(os.environ.get("DRAFTPROOF_TOTALS", "/dev/null"))
 Tool = Callable[[Path, Path, Path], bool]
 """Put a source at a target through the host ``cut`` of a client configuration; whether it says it did."""
 
@@ -185,20 +185,9 @@ def test_cut_links_beside_other_tools(sshd: Sshd, tmp_path: Path, name: str) -> 
         pairs = enumerate(cuts)
         ended = list(pool.map(lambda pair: outcome(sshd, tool, tmp_path / str(pair[0]), pair[1]), pairs))
     results = [kind for kind, _ in ended]
-    with TOTALS.open("a") as stream:
-        counts = {kind: results.count(kind) for kind in ("torn", "false success", "old", "new")}
-        stream.write(
-            json.dumps(
-                {
-                    "suite": "side by side: cut links",
-                    "fault": name,
-                    "points": len(parts),
-                    **counts,
-                    "cut": sum(each.is_cut for _, each in ended),
-                }
-            )
-            + "\n"
-        )
+    counts = {kind: results.count(kind) for kind in ("torn", "false success", "old", "new")}
+    num_cut = sum(each.is_cut for _, each in ended)
+    record("side by side: cut links", name, {"points": len(parts), **counts, "cut": num_cut})
     assert len(results) == len(parts) >= 4
     if name == "draftproof write":
         assert not {"torn", "false success"} & set(results)
