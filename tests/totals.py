@@ -1,4 +1,4 @@
-"""What the suites of writing count, kept for the reliability page: one JSON object a line, each with its date."""
+"""What the suites of writing count, for the reliability page: one JSON object a line, with its date."""
 
 import json
 import os
