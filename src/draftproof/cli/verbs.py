@@ -14,6 +14,7 @@ from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
 from draftproof.cli.history import history
 from draftproof.cli.plan import plan
+from draftproof.cli.preflight import preflight
 from draftproof.cli.render import render
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
@@ -79,6 +80,12 @@ VERBS: tuple[Verb, ...] = (
         build,
         "Find what is wrong with an engine's installation.",
         "build vllm --python /opt/engine/bin/python",
+        _LOOKING,
+    ),
+    Verb(
+        preflight,
+        "Ask an engine what it would make of a drafter.",
+        "preflight ./drafter --target ./target --engine vllm --python /opt/vllm/bin/python",
         _LOOKING,
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),

@@ -4,12 +4,19 @@ A field that changes the model and stands on disk must have a reader. These rows
 an engine does not take over, and in which versions that has been read in source.
 """
 
-import re
 from dataclasses import dataclass
-from enum import StrEnum
 
 from draftproof.config.drafter import Method
-from draftproof.errors import UsageError
+from draftproof.findings.semantics.table import SEMANTICS
+from draftproof.findings.versions import (
+    Engine,
+    Verdict,
+    Version,
+    Versions,
+    parse_engine,
+    trimmed,
+    version_text,
+)
 
 __all__ = [
     "BLIND_SPOTS",
@@ -24,57 +31,6 @@ __all__ = [
     "version_text",
     "versions_read",
 ]
-
-Version = tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Engine:
-    """An engine at a version, as the user names it: ``vllm@0.20.1``."""
-
-    name: str
-    version: Version
-
-    def __str__(self) -> str:
-        return f"{self.name} {'.'.join(map(str, self.version))}"
-
-
-class Verdict(StrEnum):
-    """Whether a row holds for a version."""
-
-    HOLDS = "holds"
-    HOLDS_NOT = "holds not"
-    UNKNOWN = "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Versions:
-    """The versions of one engine that a row is known to hold for."""
-
-    engine: str
-    since: Version | None
-    """First version read in source; None where only a commit or a report is known."""
-
-    until: Version | None
-    """First version known to be free of it; None where none is."""
-
-    def verdict(self, engine: Engine) -> Verdict:
-        """Whether the row holds for ``engine``; UNKNOWN outside what was read in source."""
-        if engine.name != self.engine:
-            return Verdict.HOLDS_NOT
-        if self.until is not None and engine.version >= self.until:
-            return Verdict.HOLDS_NOT
-        if self.since is None or engine.version < self.since or self.until is None:
-            return Verdict.UNKNOWN
-        return Verdict.HOLDS
-
-    def __str__(self) -> str:
-        if self.since is None:
-            return f"{self.engine}, from which version on is not recorded here"
-        start = ".".join(map(str, self.since))
-        if self.until is None:
-            return f"{self.engine} {start} and possibly later"
-        return f"{self.engine} {start} until before {'.'.join(map(str, self.until))}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,63 +172,21 @@ BLIND_SPOTS: tuple[BlindSpot, ...] = (
     ),
 )
 
-LAST_TAP_LIMITS: tuple[tuple[Versions, str], ...] = (
-    (
-        Versions("sglang", (0, 5, 11), (0, 5, 24)),
-        (
-            "the capture hook stands before each layer, so there is none behind the last one "
-            "(sgl-project/sglang#32204)"
-        ),
-    ),
+LAST_TAP_LIMITS: tuple[tuple[Versions, str], ...] = tuple(
+    (row.versions, row.told) for row in SEMANTICS if row.id == "last-tap-out-of-reach"
 )
 """Engines that cannot capture the output of a Qwen3.5-class target's last layer, with the reason."""
 
-LITERAL_TAPS: tuple[tuple[Versions, str], ...] = (
-    (
-        Versions("vllm", (0, 20, 1), (0, 22)),
-        (
-            "target_layer_ids are taken as capture ids without the one that makes them outputs "
-            "(vLLM 0.20.1 gpu_model_runner; mended by vllm-project/vllm#40727)"
-        ),
-    ),
+LITERAL_TAPS: tuple[tuple[Versions, str], ...] = tuple(
+    (row.versions, row.told) for row in SEMANTICS if row.id == "taps-literal"
 )
 """Engines that read a native DFlash file's taps one layer early, with the reason."""
 
 
 def versions_read(name: str) -> tuple[Version, Version]:
     """The first and the last version of an engine that a row above was read in source for."""
-    rows = [spot.versions for spot in BLIND_SPOTS] + [v for v, _ in (*LAST_TAP_LIMITS, *LITERAL_TAPS)]
+    rows = [spot.versions for spot in BLIND_SPOTS] + [row.versions for row in SEMANTICS]
     own = [row for row in rows if row.engine == name]
     first = [row.since for row in own if row.since is not None]
     last = [row.until for row in own if row.until is not None]
     return min(first), max(last)
-
-
-def trimmed(version: Version) -> Version:
-    """The version without trailing zeros: 0.26.0 is 0.26."""
-    while version and version[-1] == 0:
-        version = version[:-1]
-    return version
-
-
-def version_text(version: Version) -> str:
-    """``0.20.1``."""
-    return ".".join(map(str, version))
-
-
-_NAMED = re.compile(r"(?P<name>vllm|sglang)@(?P<version>\d+(?:\.\d+){1,3})")
-
-
-def parse_engine(text: str) -> Engine:
-    """The engine a user names. Raises UsageError where the text is not ``NAME@VERSION``."""
-    match = _NAMED.fullmatch(text.strip().lower())
-    if match is None:
-        raise UsageError(
-            "--engine",
-            expected="vllm@VERSION or sglang@VERSION, e.g. vllm@0.20.1",
-            found=repr(text),
-            where="command line",
-            means="nothing was read and nothing was done",
-            next_step="draftproof check --help",
-        )
-    return Engine(match["name"], tuple(int(part) for part in match["version"].split(".")))

@@ -1,0 +1,1 @@
+"""What published versions of engines make of a drafter's values: one table, each row with its source."""
