@@ -16,6 +16,7 @@ from draftproof.cli.history import history
 from draftproof.cli.plan import plan
 from draftproof.cli.preflight import preflight
 from draftproof.cli.render import render
+from draftproof.cli.probe import probe
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
 from draftproof.cli.verify import verify
@@ -86,6 +87,12 @@ VERBS: tuple[Verb, ...] = (
         preflight,
         "Ask an engine what it would make of a drafter.",
         "preflight ./drafter --target ./target --engine vllm --python /opt/vllm/bin/python",
+        _LOOKING,
+    ),
+    Verb(
+        probe,
+        "Ask a server prompts; read what its counters say.",
+        "probe http://127.0.0.1:8000 --reference ./target",
         _LOOKING,
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),
