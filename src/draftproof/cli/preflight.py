@@ -48,9 +48,8 @@ def preflight(
     from draftproof.runtimes.resolve import Question, resolve
 
     asked = engine_python(python, host, prefix, ssh_config)
-    evidence = fetched(
-        Evidence(read_model(subject), read_model(target, config_only=True), None, None, None), ssh_config
-    )
+    models = Evidence(read_model(subject), read_model(target, config_only=True), None, None, None)
+    evidence = fetched(models, None, ssh_config)
     question = Question(
         engine, evidence.subject, evidence.target_model or evidence.subject, k, there, target_there
     )

@@ -10,13 +10,13 @@ from draftproof.cli.convert import convert
 from draftproof.cli.diff import diff
 from draftproof.cli.expect import expect
 from draftproof.cli.explain import explain
+from draftproof.cli.extension import extension
 from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
 from draftproof.cli.history import history
 from draftproof.cli.plan import plan
 from draftproof.cli.preflight import preflight
 from draftproof.cli.render import render
-from draftproof.cli.probe import probe
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
 from draftproof.cli.verify import verify
@@ -73,7 +73,7 @@ VERBS: tuple[Verb, ...] = (
     ),
     Verb(
         views,
-        "Compare intent, file, and what transformers parsed.",
+        "Compare intent, file, parsed, and what an engine holds.",
         "views ./drafter --intent intended.json --python /opt/engine/bin/python",
         _LOOKING,
     ),
@@ -90,10 +90,10 @@ VERBS: tuple[Verb, ...] = (
         _LOOKING,
     ),
     Verb(
-        probe,
-        "Ask a server prompts; read what its counters say.",
-        "probe http://127.0.0.1:8000 --reference ./target",
-        _LOOKING,
+        extension,
+        "Print where the file lies that an engine's workers load.",
+        "extension vllm",
+        "Exit: 0 printed, 2 no such engine.",
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),
     Verb(expect, "Record what a file is meant to be.", "expect intended.json ./drafter/config.json"),

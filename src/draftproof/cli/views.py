@@ -1,14 +1,19 @@
 """``draftproof views``: intent, bytes and parsed side by side, with the first wrong layer of each field."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from draftproof.cli.engine_option import EngineName, HostName, Prefix, SshConfig, engine_python
 from draftproof.cli.output import emit_json, line, shown
+from draftproof.cli.preflight import print_finding
 
 if TYPE_CHECKING:
     from draftproof.config.view import Entry
-    from draftproof.findings.finding import Finding
+    from draftproof.runtimes.asking import EnginePython
+    from draftproof.runtimes.effective import Fact
+    from draftproof.runtimes.engine_views import EngineViews
     from draftproof.runtimes.views import Interpreter, Row, Views
 
 __all__ = ["views"]
@@ -34,30 +39,77 @@ def views(
     changed: Annotated[
         bool, typer.Option("--changed", help="List only fields that are not the same at every layer.")
     ] = False,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="An engine that is asked too, in the Python named.")
+    ] = None,
+    url: Annotated[
+        str | None, typer.Option(metavar="URL", help="A server of that engine: what its workers hold.")
+    ] = None,
+    pid: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Its process: command line and environment.")
+    ] = None,
+    records: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Where SGLang's workers have written what they hold.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", metavar="N", min=1, help="Tokens drafted per step.")] = None,
+    host: HostName = None,
+    prefix: Prefix = None,
+    ssh_config: SshConfig = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
-    """Show what was meant, what the file says and what transformers makes of it, field by field."""
+    """Show what was meant, what the file says and what a library and an engine make of it."""
     from draftproof.config.raw import RawConfig
     from draftproof.findings.evidence import Evidence, read_model
     from draftproof.runtimes.hf.reading import read_with
     from draftproof.runtimes.views import interpret, views_of
 
+    asked_engine = _engine(engine, python, host, prefix, ssh_config)
     models = [read_model(given, config_only=True) if given else None for given in (subject, target, intent)]
     evidence = Evidence(models[0] or read_model(subject), models[1], models[2], None, None)
     raw = evidence.subject.raw
     asked = dict.fromkeys(python or ()) if isinstance(raw, RawConfig) else {}
     vocab_size = models[1].target.vocab_size.value if models[1] and models[1].target else None
+    way = asked_engine.way if asked_engine else None
     answers = [
-        interpret(path, raw, read_with(path, raw, timeout_seconds=timeout), vocab_size)
+        interpret(path, raw, read_with(path, raw, timeout_seconds=timeout, way=way), vocab_size)
         for path in asked
         if isinstance(raw, RawConfig)
     ]
     result = views_of(evidence, answers)
+    looked = None
+    if engine is not None and asked_engine is not None:
+        from draftproof.runtimes.engine_views import Asked, engine_views
+
+        inquiry = Asked(engine, asked_engine, url, pid, k, records)
+        looked = engine_views(inquiry, evidence.subject, models[1], models[2], timeout_seconds=timeout)
+        result = result.with_engine(looked)
     if as_json:
         emit_json(result.as_dict())
     else:
         _print(result, only_changed=changed)
     return result.report.exit_code
+
+
+def _engine(
+    engine: str | None,
+    python: list[str] | None,
+    host: str | None,
+    prefix: str | None,
+    ssh_config: Path | None,
+) -> "EnginePython | None":
+    """The engine's Python: the first one named. Raises UsageError where an option needs an engine."""
+    from draftproof.errors import UsageError
+
+    if engine is None and (host or prefix):
+        raise UsageError(
+            "--engine",
+            expected="the engine that --host and --prefix lead to",
+            found="none",
+            where="command line",
+            means="nothing was read and nothing was done",
+            next_step="add --engine vllm",
+        )
+    return engine_python(python[0] if python else None, host, prefix, ssh_config) if engine else None
 
 
 def _print(result: "Views", *, only_changed: bool) -> None:
@@ -75,8 +127,10 @@ def _print(result: "Views", *, only_changed: bool) -> None:
         )
     for row in rows:
         _print_reasons(row)
+    if result.engine is not None:
+        _print_engine(result.engine)
     for finding in result.report.findings:
-        _print_finding(finding)
+        print_finding(finding)
     for entry in result.report.not_looked:
         line(f"not looked at: {entry.check} ({entry.reason})", style="dim")
     _print_verdict(result)
@@ -138,12 +192,27 @@ def _print_reasons(row: "Row") -> None:
             line(f"  {row.pointer} {field.how.value}: {field.why}", style="dim")
 
 
-def _print_finding(finding: "Finding") -> None:
+def _print_engine(looked: "EngineViews") -> None:
+    """The same drafter as quantities, one column per layer; the first wrong cell is marked."""
     line("")
-    line(f"{finding.severity.value} {finding.id} {finding.layer.value}", style=finding.severity.value)
-    line(f"  {finding.subject}: expected {shown(finding.expected)}, found {shown(finding.found)}")
-    for name, text in (("where", finding.where), ("means", finding.means), ("next", finding.next)):
-        line(f"  {name:<6} {text}")
+    table = [["quantity", *(column.title for column in looked.columns)]]
+    for row in looked.rows:
+        cells = [_cell(fact) for fact in row.cells]
+        if row.first_wrong is not None:
+            cells[row.first_wrong] += " <-- first wrong"
+        table.append([row.name, *cells])
+    widths = [min(_LONGEST_COLUMN, max(len(cells[i]) for cells in table)) for i in range(len(table[0]))]
+    for cells in table:
+        text = "  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip()
+        line(text, style="error" if "<-- first wrong" in text else None)
+
+
+def _cell(fact: "Fact | None") -> str:
+    if fact is None:
+        return "-"
+    if not fact.is_known:
+        return "raises" if fact.how.value == "raised" else "?"
+    return shown(fact.value) + (" (derived)" if fact.how.value == "derived" else "")
 
 
 def _print_verdict(result: "Views") -> None:

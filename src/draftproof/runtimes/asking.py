@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 
 from draftproof.host.ssh import SshHost
-from draftproof.runtimes.interpreter import Answer, NoAnswer, ask
+from draftproof.runtimes.interpreter import Answer, NoAnswer, Way, ask
 
 __all__ = ["TIMEOUT_SECONDS", "EnginePython"]
 
@@ -37,6 +37,11 @@ class EnginePython:
         there = f"{self.host.name}:" if self.host else ""
         return there + " ".join((*self.prefix, self.python))
 
+    @property
+    def way(self) -> Way | None:
+        """How a command gets there; None for this machine."""
+        return None if self.host is None and not self.prefix else self._way
+
     def ask(
         self, program: str, request: dict[str, object], *, timeout_seconds: float = TIMEOUT_SECONDS
     ) -> Answer | NoAnswer:
@@ -45,9 +50,8 @@ class EnginePython:
         The answer is an object; where there is none, the reason. ``timeout_seconds`` bounds both sides.
         """
         request = {"limit_s": timeout_seconds, **request}
-        way = None if self.host is None and not self.prefix else self._way
         script = program_text(program)
-        return ask(self.python, script, request, timeout_seconds=timeout_seconds, way=way)
+        return ask(self.python, script, request, timeout_seconds=timeout_seconds, way=self.way)
 
     def _way(self, argv: list[str]) -> list[str]:
         words = [*self.prefix, *argv]

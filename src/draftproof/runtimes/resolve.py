@@ -11,7 +11,8 @@ from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.effective import Effective
 from draftproof.runtimes.interpreter import NoAnswer
 from draftproof.runtimes.judge_effective import Meant, judge_effective
-from draftproof.runtimes.vllm.preflight_reading import Pair
+from draftproof.runtimes.pair import Pair
+from draftproof.runtimes.sglang.preflight_reading import preflight as ask_sglang
 from draftproof.runtimes.vllm.preflight_reading import preflight as ask_vllm
 
 __all__ = ["Preflight", "Question", "drafter_of", "meant_of", "resolve"]
@@ -73,7 +74,8 @@ def resolve(python: EnginePython, question: Question, *, timeout_seconds: float)
         drafter,
         question.num_draft_tokens,
     )
-    records = ask_vllm(python, [pair], timeout_seconds=timeout_seconds)
+    ask = ask_vllm if question.engine == "vllm" else ask_sglang
+    records = ask(python, [pair], timeout_seconds=timeout_seconds)
     if isinstance(records, NoAnswer):
         return _blind(question, python, records.reason)
     effective = records[0]

@@ -3,8 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from draftproof.config.raw import JsonValue
+from draftproof.config.json.bytes import read_limited
+from draftproof.config.raw import JsonValue, RefusedConfig, parse_raw
+from draftproof.errors import CouldNotLook
 from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place
@@ -14,7 +17,9 @@ from draftproof.runtimes.effective import Effective, Fact, How
 from draftproof.runtimes.interpreter import NoAnswer
 from draftproof.runtimes.record import parse_records
 
-__all__ = ["Running", "look_at"]
+__all__ = ["Running", "look_at", "read_records"]
+
+MAX_RECORD_BYTES = 8 * 1024 * 1024
 
 FAKING = {"SGLANG_SIMULATE_ACC_LEN": "0"}
 """Switches that make up acceptance -> the value that does not."""
@@ -61,6 +66,26 @@ def look_at(
     except (KeyError, TypeError, ValueError) as error:
         reason = f"an answer of another form than agreed ({type(error).__name__}: {error})"
         return Running(name, (), {}, (), (_blind(reason, is_required=is_required),))
+
+
+def read_records(folder: Path) -> Running:
+    """What workers have written into a directory (SGLang's plugin), one file for each rank."""
+    records: list[Effective] = []
+    for path in sorted(folder.glob("effective-*.json")):
+        try:
+            body = parse_raw(read_limited(path, MAX_RECORD_BYTES), str(path)).value
+        except (CouldNotLook, RefusedConfig) as error:
+            return _unread(folder, f"{error.subject}: {error.found}")
+        told = parse_records(body, stage="running")
+        if isinstance(told, NoAnswer):
+            return _unread(folder, f"{path}: {told.reason}")
+        records += [one.effective for one in told]
+    lacks = () if records else (_blind(f"{folder}: no effective-*.json", is_required=True),)
+    return Running(str(folder), tuple(records), {}, tuple(_ranks(str(folder), records)), lacks)
+
+
+def _unread(folder: Path, reason: str) -> Running:
+    return Running(str(folder), (), {}, (), (_blind(reason, is_required=True),))
 
 
 def _blind(reason: str, *, is_required: bool) -> NotLooked:

@@ -13,6 +13,7 @@ from draftproof.findings.evidence import Evidence
 from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.rules import drift, files, windows
 from draftproof.names import Layer
+from draftproof.runtimes.engine_views import EngineViews
 from draftproof.runtimes.hf.compare import compare
 from draftproof.runtimes.hf.fields import FieldReading, How
 from draftproof.runtimes.hf.judge import judge
@@ -108,6 +109,13 @@ class Views:
     interpreters: tuple[Interpreter, ...]
     rows: tuple[Row, ...]
     report: Report
+    engine: EngineViews | None = None
+
+    def with_engine(self, looked: EngineViews) -> "Views":
+        """The same with what an engine was seen to make of it."""
+        findings = (*self.report.findings, *(_masked(finding) for finding in looked.findings))
+        report = Report(findings, (*self.report.not_looked, *looked.not_looked), self.report.num_looked)
+        return replace(self, engine=looked, report=report)
 
     def as_dict(self) -> dict[str, object]:
         """The one object of ``--json``."""
@@ -116,6 +124,7 @@ class Views:
             "subject": self.subject,
             "intent": self.intent,
             "interpreters": [one.as_dict() for one in self.interpreters],
+            "engine": self.engine.as_dict() if self.engine else None,
             "fields": [row.as_dict(has_intent=self.intent is not None) for row in self.rows],
             "findings": [finding.as_dict() for finding in self.report.findings],
             "not_looked": [entry.as_dict() for entry in self.report.not_looked],

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from draftproof.config.raw import JsonValue, RawConfig
-from draftproof.runtimes.interpreter import NoAnswer, ask
+from draftproof.runtimes.interpreter import NoAnswer, Way, ask
 
 __all__ = [
     "Ablation",
@@ -118,11 +118,14 @@ class HfReading:
 
 
 def read_with(
-    python: str, raw: RawConfig, *, timeout_seconds: float = TIMEOUT_SECONDS
+    python: str, raw: RawConfig, *, timeout_seconds: float = TIMEOUT_SECONDS, way: Way | None = None
 ) -> HfReading | NoAnswer:
-    """Let ``python``'s transformers parse the file; NoAnswer with the reason where it could not be asked."""
+    """Let ``python``'s transformers parse the file; NoAnswer with the reason where it could not be asked.
+
+    ``way`` leads to a Python that is not on this machine.
+    """
     script = (files("draftproof.runtimes.hf") / "probe.py").read_text(encoding="utf-8")
-    answer = ask(python, script, {"text": raw.text}, timeout_seconds=timeout_seconds)
+    answer = ask(python, script, {"text": raw.text}, timeout_seconds=timeout_seconds, way=way)
     return answer if isinstance(answer, NoAnswer) else parse_answer(python, answer.body)
 
 

@@ -32,6 +32,8 @@ AUX_V2 = (
     "get_eagle3_aux_layers_from_config",
 )
 SET_AUX = ("vllm/model_executor/models/interfaces.py", "EagleModelMixin._set_aux_hidden_state_layers")
+DEFAULT_AUX = (SET_AUX[0], "SupportsEagle3.get_eagle3_default_aux_hidden_state_layers")
+TAPPED = ("eagle3", "dflash")
 MASK = ("vllm/v1/worker/gpu/spec_decode/utils.py", "get_parallel_drafting_token_id")
 LAYER = ("vllm/model_executor/models/qwen3_dflash.py", "_resolve_layer_attention")
 DROP = ("needs_eagle_block_drop", "use_eagle_block_drop", "use_eagle")
@@ -187,6 +189,8 @@ class Looking:
             asked = self.call("aux_requested", AUX_V1, SimpleNamespace(speculative_config=self.spec))
         if asked:
             self.call("aux_layers", SET_AUX, tuple(asked), through=taps_after)
+        elif "value" in self.facts["aux_requested"] and self.spec.method in TAPPED:
+            self.call("aux_layers", DEFAULT_AUX, self.facts["num_target_layers"], through=default_taps)
         if getattr(self.spec, "parallel_drafting", False) or self.spec.method in ("dflash", "dspark"):
             self.call("mask_id", MASK, self.hf)
 
@@ -227,10 +231,18 @@ def depth(text_config: Any) -> int:
 
 
 def taps_after(function: Callable[..., Any], layers: tuple[int, ...]) -> Any:
-    """The taps a target model holds after the function that sets them: on an object with nothing loaded."""
+    """The taps a target model holds after the function that sets them: on an object with nothing loaded.
+
+    Whatever order it keeps, they are captured while the layers run: in the order of the layers, each once.
+    """
     holder = SimpleNamespace(_cache_aux_pp_layout=lambda: None)
     function(holder, layers)
-    return holder.aux_hidden_state_layers
+    return sorted(set(holder.aux_hidden_state_layers))
+
+
+def default_taps(function: Callable[..., Any], depth: Json) -> Any:
+    """The taps of a target whose drafter names none."""
+    return function(SimpleNamespace(model=SimpleNamespace(layers=[None] * int(depth["value"]))))
 
 
 def plain(hf: Any) -> Json:

@@ -1,18 +1,15 @@
-"""vLLM asked before a start: the request for a pair, and the record that its answer gives."""
+"""vLLM asked before a start: the request for a pair, in vLLM's own words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 
-from draftproof.config.drafter import DrafterConfig, Method
-from draftproof.config.raw import JsonValue
+from draftproof.config.drafter import Method
 from draftproof.errors import UsageError
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.effective import Effective
 from draftproof.runtimes.interpreter import NoAnswer
-from draftproof.runtimes.record import parse_records
-from draftproof.runtimes.semantics import complete
+from draftproof.runtimes.pair import Pair, ask_about
 
-__all__ = ["Pair", "preflight", "speculative_config"]
+__all__ = ["preflight", "speculative_config"]
 
 _METHODS = {
     Method.DFLASH: "dflash",
@@ -23,28 +20,6 @@ _METHODS = {
     Method.DSPARK: "dspark",
     Method.DRAFT_MODEL: "draft_model",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A drafter and a target as paths on the machine that serves."""
-
-    drafter_path: str
-    target_path: str
-    drafter: DrafterConfig
-    num_draft_tokens: int | None
-    """As asked; None for what the file says."""
-
-    more: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Further keys of the speculative config."""
-
-    engine_args: Mapping[str, JsonValue] = field(default_factory=dict)
-    """Further arguments of the engine, e.g. ``max_model_len``."""
-
-    @property
-    def draft_tokens(self) -> int | None:
-        """The number asked for, else what the file says."""
-        return self.num_draft_tokens or self.drafter.num_draft_tokens.value
 
 
 def speculative_config(pair: Pair) -> dict[str, object]:
@@ -85,29 +60,13 @@ def speculative_config(pair: Pair) -> dict[str, object]:
 def preflight(
     python: EnginePython, pairs: Sequence[Pair], *, timeout_seconds: float
 ) -> list[Effective] | NoAnswer:
-    """What the vLLM of ``python`` would make of each pair; the reason where it cannot be asked."""
-    asked: list[dict[str, object]] = [_request(pair) for pair in pairs]
-    answer = python.ask("vllm.preflight", {"pairs": asked}, timeout_seconds=timeout_seconds)
-    told = answer if isinstance(answer, NoAnswer) else parse_records(answer.body, stage="preflight")
-    if isinstance(told, NoAnswer):
-        return told
-    if len(told) != len(pairs):
-        return NoAnswer(f"{len(told)} records where {len(pairs)} were asked for")
-    return [
-        complete(
-            one.effective,
-            pair.drafter,
-            tensors=one.tensors,
-            num_draft_tokens=pair.draft_tokens,
-            missing=one.missing,
-        )
-        for one, pair in zip(told, pairs, strict=True)
+    """What the vLLM of ``python`` would make of each pair; the reason where it cannot be asked.
+
+    Raises:
+        UsageError: as ``speculative_config``.
+    """
+    requests = [
+        {**speculative_config(pair), "target": pair.target_path, "engine_args": dict(pair.engine_args)}
+        for pair in pairs
     ]
-
-
-def _request(pair: Pair) -> dict[str, object]:
-    return {
-        **speculative_config(pair),
-        "target": pair.target_path,
-        "engine_args": dict(pair.engine_args),
-    }
+    return ask_about(python, "vllm.preflight", pairs, requests, timeout_seconds=timeout_seconds)

@@ -91,7 +91,8 @@ class Reading:
             if hasattr(self.drafter, name):
                 self.tell("k", getattr(self.drafter, name), f"{self.home}.{name}")
                 break
-        if hasattr(self.drafter, "parallel_drafting_token_id"):
+        drafts_blocks = first(self.spec, "parallel_drafting") is True
+        if drafts_blocks and hasattr(self.drafter, "parallel_drafting_token_id"):
             source = f"{self.home}.parallel_drafting_token_id"
             self.tell("mask_id", self.drafter.parallel_drafting_token_id, source)
 
@@ -154,7 +155,9 @@ class Reading:
     def config(self) -> Json | None:
         """The config of the drafter's module."""
         found = called(first(self.draft, "config"), "to_dict")
-        return plain(found) if isinstance(found, dict) else None
+        if not isinstance(found, dict):
+            return None
+        return {str(name): plain(value) for name, value in found.items() if name != "model"}
 
 
 def is_attention(module: Any) -> bool:

@@ -1,0 +1,1 @@
+"""SGLang as a reader: its own functions that resolve a drafter, its workers through a plugin."""
