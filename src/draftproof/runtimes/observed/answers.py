@@ -13,10 +13,10 @@ from draftproof.findings.place import at_file
 from draftproof.runtimes.observed import sglang, vllm
 from draftproof.runtimes.observed.json_fields import count_of, json_of
 from draftproof.runtimes.observed.pooling import by_requests, by_steps
-from draftproof.runtimes.observed.stream import Answer, read_stream
+from draftproof.runtimes.observed.stream import Answer, of_chunks, read_stream
 from draftproof.speculation.acceptance import Acceptance, Estimator, Figure, Weighting, Window, absent
 
-__all__ = ["Told", "beyond_end", "chunks", "read_answers"]
+__all__ = ["Told", "beyond_end", "fewer_chunks", "read_answers"]
 
 Told = tuple[str | None, list[Acceptance], list[Finding], list[NotLooked]]
 """Engine, records, findings, what could not be looked at."""
@@ -65,43 +65,32 @@ def beyond_end(record: Acceptance, tokens: int | None) -> Iterator[Finding]:
     )
 
 
-def chunks(where: str, answer: Answer) -> tuple[Acceptance | None, list[Finding]]:
-    """The length that chunks of a stream give, one for each step, where usage tells the tokens."""
-    tokens, steps = answer.num_tokens, answer.num_chunks - 1  # the first chunk is the prefill's
-    if tokens is None or steps < 1 or tokens <= answer.num_chunks:
-        return None, []
-    uncounted = "a stream shows steps and tokens, no drafts"
-    record = Acceptance(
-        where,
-        Estimator(
-            "stream chunks", Weighting.STEPS, Window.ONE_REQUEST, caution="if every step sends one chunk"
-        ),
-        *(absent(uncounted), absent(uncounted), absent(uncounted)),
-        absent(uncounted),
-        Figure((tokens - 1) / steps, "tokens after the first / chunks after the first"),
-        absent(uncounted),
-        absent(uncounted),
+def fewer_chunks(where: str, answers: Sequence[Answer]) -> Iterator[Finding]:
+    """Whether streams have fewer chunks than tokens."""
+    record = of_chunks(where, answers)
+    tokens, chunks = (
+        sum(n or 0 for n in ns) for ns in zip(*((a.num_tokens, a.num_chunks) for a in answers), strict=True)
     )
-    finding = found(
-        "observed-chunks-are-steps",
-        "stream",
-        expected=f"{tokens} tokens (usage)",
-        found=f"{answer.num_chunks} chunks",
-        at=at_file(where),
-        detail=f"{(tokens - 1) / steps:.2f} tokens a chunk",
-    )
-    return record, [finding]
+    if record is not None and chunks < tokens:
+        yield found(
+            "observed-chunks-are-steps",
+            "stream",
+            expected=f"{tokens} tokens (usage)",
+            found=f"{chunks} chunks",
+            at=at_file(where),
+            detail=f"{record.tau.value:.2f} tokens a chunk",
+        )
 
 
 def _streamed(text: str, where: str) -> Told:
     answer = read_stream(text.splitlines(), where)
-    record, findings = chunks(where, answer)
+    record, findings = of_chunks(where, [answer]), list(fewer_chunks(where, [answer]))
     records = [record] if record else []
     if answer.speculation is not None:
         told = vllm.of_request(where, answer.speculation)
         records.insert(0, told)
         findings += beyond_end(told, answer.num_tokens)
-    missing = [] if records else [NotLooked("acceptance", f"{where}: no usage, or as many chunks as tokens")]
+    missing = [] if records else [NotLooked("acceptance", f"{where}: no usage, or no chunk after the first")]
     return "vLLM" if answer.speculation is not None else None, records, findings, missing
 
 

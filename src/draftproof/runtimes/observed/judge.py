@@ -11,7 +11,7 @@ from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import at_file
 from draftproof.speculation.acceptance import Acceptance
 
-__all__ = ["judge"]
+__all__ = ["identities", "judge"]
 
 FEWEST_DRAFTED = 50
 """At a rate of 10 % nothing accepted of 50 has a chance of 0.5 % (0.9 ** 50)."""
@@ -28,14 +28,14 @@ _ROUNDING = 1e-6
 
 def judge(record: Acceptance) -> Iterator[Finding]:
     """Everything that can be said of one record alone."""
-    broken = list(_identities(record))
+    broken = list(identities(record))
     yield from broken
     yield from _bonus(record)
     if not broken:
         yield from _shape(record)
 
 
-def _identities(record: Acceptance) -> Iterator[Finding]:
+def identities(record: Acceptance) -> Iterator[Finding]:
     """Length, rate, counts and positions of one source must tell the same."""
     for subject, expected, told in (*_of_length(record), *_of_rate(record), *_of_positions(record)):
         yield found(

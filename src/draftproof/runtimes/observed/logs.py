@@ -8,7 +8,15 @@ import math
 import re
 from collections.abc import Callable
 
-from draftproof.speculation.acceptance import Acceptance, Estimator, Figure, Weighting, Window, absent
+from draftproof.speculation.acceptance import (
+    Acceptance,
+    Estimator,
+    Figure,
+    Weighting,
+    Window,
+    absent,
+    of_counts,
+)
 
 __all__ = ["from_line"]
 
@@ -24,6 +32,10 @@ _SGLANG = re.compile(rf"Decode batch\b.*?\baccept len: {_NUMBER}(?:, accept rate
 _LLAMA = re.compile(
     rf"draft acceptance(?: rate)? = {_NUMBER} \(\s*(\d+) accepted /\s*(\d+) generated\)"
     rf"(?:, mean acceptance length =\s*{_NUMBER})?(?:, acceptance rate per position = \(([^)]*)\))?"
+)
+_LLAMA_STATISTICS = re.compile(
+    r"statistics\s+([a-z0-9-]+): #calls.*?#gen drafts =\s*(\d+), #acc drafts =\s*\d+, "
+    r"#gen tokens =\s*(\d+), #acc tokens =\s*(\d+)"
 )
 
 
@@ -131,11 +143,29 @@ def _llama(text: str, where: str) -> Acceptance | None:
     )
 
 
+def _llama_statistics(text: str, where: str) -> Acceptance | None:
+    match = _LLAMA_STATISTICS.match(text)
+    if match is None:
+        return None
+    drafts, drafted, accepted = (int(match[group]) for group in (2, 3, 4))
+    estimator = Estimator("llama.cpp statistics", Weighting.STEPS, Window.SINCE_START, match[1])
+    return of_counts(
+        where,
+        estimator,
+        drafts=drafts,
+        drafted=drafted,
+        accepted=accepted,
+        num_draft_tokens=absent("the line does not tell it"),
+        accepted_per_position=None,
+    )
+
+
 _READERS: tuple[tuple[str, Callable[[str, str], Acceptance | None]], ...] = (
     ("SpecDecoding metrics: ", _vllm),
     ("Speculative metrics: ", _vllm_0),
     ("Decode batch", _sglang),
     ("draft acceptance", _llama),
+    ("statistics ", _llama_statistics),
 )
 
 

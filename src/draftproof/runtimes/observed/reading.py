@@ -12,7 +12,7 @@ from draftproof.errors import CouldNotLook
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.runtimes.observed.answers import read_answers
 from draftproof.runtimes.observed.http import address_of
-from draftproof.runtimes.observed.judge import judge
+from draftproof.runtimes.observed.judge import identities, judge
 from draftproof.runtimes.observed.logs import from_line
 from draftproof.runtimes.observed.pages import Page, acceptances, added, page_of, scrape, why_nothing
 from draftproof.runtimes.observed.pooling import by_steps
@@ -139,9 +139,11 @@ def _judged(
     findings: Sequence[Finding],
     missing: Sequence[NotLooked],
 ) -> Reading:
-    """The reading with what its records say of themselves; a thing that many of them say is told once."""
+    """The reading with what its first record says and what contradicts itself in others, each once."""
     told: dict[tuple[str, str], Finding] = {}
-    for finding in (*findings, *(each for record in records for each in judge(record))):
+    first = judge(records[0]) if records else ()
+    rest = (finding for record in records[1:] for finding in identities(record))
+    for finding in (*findings, *first, *rest):
         told.setdefault((finding.id, finding.subject), finding)
     return Reading(where, engine, tuple(records), tuple(told.values()), tuple(missing))
 
