@@ -16,6 +16,7 @@ from draftproof.cli.generate import generate
 from draftproof.cli.history import history
 from draftproof.cli.plan import plan
 from draftproof.cli.preflight import preflight
+from draftproof.cli.probe import probe
 from draftproof.cli.render import render
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
@@ -81,6 +82,12 @@ VERBS: tuple[Verb, ...] = (
         build,
         "Find what is wrong with an engine's installation.",
         "build vllm --python /opt/engine/bin/python",
+        _LOOKING,
+    ),
+    Verb(
+        probe,
+        "Ask a server prompts; read what its counters say.",
+        "probe http://127.0.0.1:8000 --reference ./target",
         _LOOKING,
     ),
     Verb(
