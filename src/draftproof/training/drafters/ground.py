@@ -32,12 +32,19 @@ class Ground:
     """[V, H]"""
 
     examples: tuple[Example, ...]
+    """One for each prompt, in their order."""
+
     digest: str
     """Of the target's weights."""
 
+    @property
+    def answered(self) -> tuple[Example, ...]:
+        """Those with an answer of two tokens or more: there is a token to guess behind one that was said."""
+        return tuple(example for example in self.examples if len(example.tokens) > example.num_prompt + 1)
+
     def rows(self, taps: tuple[HiddenIndex, ...]) -> Rows:
-        """The texts with these hidden states."""
-        return Rows(self.target, self.examples, taps)
+        """The answered texts with these hidden states."""
+        return Rows(self.target, self.answered, taps)
 
 
 def lay_ground(
@@ -61,18 +68,22 @@ def lay_ground(
     speaker = Speaker(target.shape, weights, config_endings(directory), said.max_new_tokens)
     prompts = prompts_of(said, beside, codec)
     examples = regenerate(speaker, prompts, kept, made_of=digest, on_answer=on_answer)
-    answered = tuple(example for example in examples if len(example.tokens) > example.num_prompt + 1)
-    if not answered:
-        raise RefusedInput(
-            "responses",
-            expected="answers of two tokens or more",
-            found=f"none among {len(examples)}",
-            where=str(kept),
-            means="there is nothing to learn from",
-            next_step="ask the target something else",
-        )
     head = target.embedding if target.shape.is_tied else weights["lm_head.weight"]
-    return Ground(target, head, answered, digest)
+    ground = Ground(target, head, tuple(examples), digest)
+    if not ground.answered:
+        raise _nothing_said(len(examples), kept)
+    return ground
+
+
+def _nothing_said(count: int, kept: Path) -> RefusedInput:
+    return RefusedInput(
+        "responses",
+        expected="answers of two tokens or more",
+        found=f"none among {count}",
+        where=str(kept),
+        means="there is nothing to learn from",
+        next_step="ask the target something else",
+    )
 
 
 def weights_digest(directory: Path) -> str:

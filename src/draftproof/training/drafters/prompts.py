@@ -12,7 +12,7 @@ from draftproof.training.corpus.stream import documents
 from draftproof.training.drafters.recipe import Responses
 from draftproof.training.target_recipe import read_manifest
 
-__all__ = ["corpus_prompts", "encoded", "prompts_of"]
+__all__ = ["corpus_prompts", "documents_of", "encoded", "prompts_of"]
 
 
 def prompts_of(said: Responses, beside: Path, codec: TextCodec) -> list[list[int]]:
@@ -26,13 +26,15 @@ def prompts_of(said: Responses, beside: Path, codec: TextCodec) -> list[list[int
     Raises:
         CouldNotLook, RefusedInput: the prompts are not there, too few or not what they must be.
     """
-    if said.prompts == "corpus":
-        found = corpus_prompts(
-            beside / said.manifest, said.count, seed=said.corpus_seed, real_share=said.real_share
-        )
-    else:
-        found = _read(beside / said.prompts, said.count)
-    return [encoded(codec, document) for document in found]
+    return [encoded(codec, document) for document in documents_of(said, beside)]
+
+
+def documents_of(said: Responses, beside: Path) -> list[Document]:
+    """The same as documents; their own answers play no part. Errors as ``prompts_of``."""
+    if said.prompts != "corpus":
+        return _read(beside / said.prompts, said.count)
+    manifest = beside / said.manifest
+    return corpus_prompts(manifest, said.count, seed=said.corpus_seed, real_share=said.real_share)
 
 
 def corpus_prompts(
