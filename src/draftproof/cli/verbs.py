@@ -20,6 +20,7 @@ from draftproof.cli.probe import probe
 from draftproof.cli.render import render
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
+from draftproof.cli.train import train
 from draftproof.cli.verify import verify
 from draftproof.cli.views import views
 from draftproof.cli.watch import watch
@@ -127,4 +128,10 @@ VERBS: tuple[Verb, ...] = (
         'generate --target ./target --prompt "def main" --method ngram',
     ),
     Verb(selftest, "Prove on tiny models that drafting is lossless.", "selftest"),
+    Verb(
+        train,
+        "Train a target, or a drafter for one, from a recipe.",
+        "train dflash hybrid-dflash.toml --out run",
+        "Exit: 0 trained, 1 recipe or data refused, 2 usage, 3 could not look.",
+    ),
 )
