@@ -53,6 +53,6 @@ def test_a_faulty_recipe_is_one_error(tmp_path: Path, capsys: pytest.CaptureFixt
     recipe = write_recipe(tmp_path, "dflash", steps=2, more="sed = 1")
     assert main(["train", "dflash", str(recipe), "--out", str(tmp_path / "run"), "--json"]) == 1
     told = json.loads(capsys.readouterr().out)
-    assert told["error"]["id"] == "recipe-refused"
+    assert told["error"]["id"] == "refused"
     assert "/sed: no such key" in told["error"]["found"]
     assert not (tmp_path / "run").exists()

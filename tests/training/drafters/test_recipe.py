@@ -6,7 +6,7 @@ import pytest
 from runs import write_recipe, write_speaking_target
 
 from draftproof.errors import CouldNotLook, RefusedInput
-from draftproof.training.drafters.recipe import DflashRecipe, RecipeRefused, fingerprint, read_recipe
+from draftproof.training.drafters.recipe import DflashRecipe, fingerprint, read_recipe
 from draftproof.training.drafters.train import Job, train_dflash, train_eagle3
 
 pytestmark = pytest.mark.engine
@@ -43,7 +43,7 @@ def test_a_fault_is_named_where_it_stands(tmp_path: Path, was: str, now: str, sa
     text = path.read_text()
     assert was in text
     path.write_text(text.replace(was, now, 1))
-    with pytest.raises(RecipeRefused) as caught:
+    with pytest.raises(RefusedInput) as caught:
         read_recipe(path, DflashRecipe)
     assert said in caught.value.found
 
@@ -53,7 +53,7 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
     path = write_recipe(tmp_path, "dflash", steps=7)
     text = path.read_text().replace("batch = 6", 'batch = "6"').replace("block_size", "blocksize")
     path.write_text(text)
-    with pytest.raises(RecipeRefused) as caught:
+    with pytest.raises(RefusedInput) as caught:
         read_recipe(path, DflashRecipe)
     for pointer in ("/training/batch", "/drafter/blocksize", "/drafter/block_size: missing"):
         assert pointer in caught.value.found

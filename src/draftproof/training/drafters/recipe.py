@@ -30,19 +30,12 @@ __all__ = [
     "Eagle3Size",
     "Going",
     "MtpRecipe",
-    "RecipeRefused",
     "Responses",
     "fingerprint",
     "read_recipe",
 ]
 
 T = TypeVar("T")
-
-
-class RecipeRefused(RefusedInput):
-    """The file is not a recipe; every fault is listed with its pointer."""
-
-    id = "recipe-refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +172,7 @@ def read_recipe(path: Path, kind: type[T]) -> T:
 
     Raises:
         CouldNotLook: it cannot be read.
-        RecipeRefused: it is no TOML, a key is missing, unknown or mistyped; every fault is listed.
+        RefusedInput: it is no TOML, a key is missing, unknown or mistyped; every fault is listed.
     """
     try:
         text = path.read_text("utf-8")
@@ -254,9 +247,9 @@ def _value(kind: Any, said: Any, pointer: str, faults: list[str]) -> Any:
     return float(said) if is_number else said
 
 
-def _refused(path: Path, faults: list[str]) -> RecipeRefused:
-    return RecipeRefused(
-        str(path),
+def _refused(path: Path, faults: list[str]) -> RefusedInput:
+    return RefusedInput(
+        "recipe",
         expected="a recipe: every key known, none missing, each of its type",
         found="; ".join(faults),
         where=str(path),
