@@ -61,7 +61,10 @@ def parse_samples(text: str, where: str) -> tuple[Sample, ...]:
 def is_metrics(text: str) -> bool:
     """Whether the first line is one of a page of metrics."""
     first = text.lstrip().partition("\n")[0].strip()
-    return first.startswith(("# HELP ", "# TYPE ")) or _sample(first) is not None
+    if first.startswith(("# HELP ", "# TYPE ")):
+        return True
+    is_word = first.partition(" ")[0].endswith(":")  # "build: 9100" begins a log, though the grammar allows it
+    return not is_word and _sample(first) is not None
 
 
 def _sample(line: str) -> Sample | None:
