@@ -74,7 +74,7 @@ def check(
         engine=None if engine is None else parse_engine(engine),
         with_digests=digests,
     )
-    evidence = fetched(named, ssh_config)
+    evidence = fetched(named, tokenizer, ssh_config)
     report = with_ledger(run_check(evidence), evidence, ledger, ssh_config)
     report = with_consumer(report, evidence, process, ssh_config)
     hashed = _digests(evidence.subject) if digests else []

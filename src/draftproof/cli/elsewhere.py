@@ -13,7 +13,7 @@ from draftproof.deploy.hosts import look
 from draftproof.deploy.place import Place
 from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.consumer_view import consumer_answers, path_as_seen
-from draftproof.deploy.remote_model import read_remote_model, read_remote_raw
+from draftproof.deploy.remote_model import read_remote_model, read_remote_raw, read_remote_tokenizer
 from draftproof.deploy.sight import Sight, sight_in
 from draftproof.findings.check import Report
 from draftproof.findings.evidence import Evidence, Model
@@ -23,14 +23,18 @@ from draftproof.host.protocol import HostUnreachable
 __all__ = ["fetched", "read_anywhere", "with_consumer", "with_ledger"]
 
 
-def fetched(evidence: Evidence, ssh_config: Path | None) -> Evidence:
-    """The evidence with every model that was named as host:/path read there."""
+def fetched(evidence: Evidence, tokenizer: str | None, ssh_config: Path | None) -> Evidence:
+    """The evidence with every model, and the tokenizer, that was named as host:/path read there."""
+    named = _elsewhere(tokenizer) if tokenizer else None
     target, intent = evidence.target_model, evidence.intent
     return replace(
         evidence,
         subject=_fetched(evidence.subject, ssh_config),
         target_model=_fetched(target, ssh_config) if target else None,
         intent=_fetched(intent, ssh_config, config_only=True) if intent else None,
+        named_tokenizer=read_remote_tokenizer(host_for(named, ssh_config), named)
+        if named
+        else evidence.named_tokenizer,
     )
 
 

@@ -1,4 +1,4 @@
-"""A model directory on another machine, read as far as it goes through small files: config and tokenizer."""
+"""A model directory on another machine: config and tokenizer whole, of the weights the headers."""
 
 import secrets
 import tempfile
@@ -10,12 +10,13 @@ from draftproof.config.parse import parse_config
 from draftproof.config.raw import RawConfig, RefusedConfig, parse_raw
 from draftproof.deploy.hosts import KEEP_BYTES, Seen, look
 from draftproof.deploy.place import Place
+from draftproof.deploy.remote_weights import read_remote_weights
 from draftproof.errors import CouldNotLook
 from draftproof.findings.evidence import Model
 from draftproof.findings.tokenizer import NoTokenizer, Tokenizer, read_tokenizer
 from draftproof.host.protocol import Host, HostUnreachable
 
-__all__ = ["read_remote_model", "read_remote_raw"]
+__all__ = ["read_remote_model", "read_remote_raw", "read_remote_tokenizer"]
 
 _CONFIG = "config.json"
 _VOCABULARIES = ("tokenizer.json", "vocab.json")
@@ -42,8 +43,8 @@ def read_remote_raw(host: Host, place: Place) -> RawConfig:
 
 
 def read_remote_model(host: Host, place: Place, *, config_only: bool = False) -> Model:
-    """As findings.evidence.read_model, for another machine; weights are not fetched, and it says so."""
-    far = f"{place}: only config and tokenizer are read on another machine"
+    """As findings.evidence.read_model, for another machine; of the weights only the headers are fetched."""
+    far = f"{place}: of another machine's files only config, tokenizer and the headers of weights are read"
     raw: RawConfig | RefusedConfig | CouldNotLook
     config, is_in_directory = place, False
     try:
@@ -56,14 +57,15 @@ def read_remote_model(host: Host, place: Place, *, config_only: bool = False) ->
         far = f"{place}: the machine was not reached"
     elif not is_in_directory:
         far = f"{place}: no directory with a config.json"
+    has_more = is_in_directory and not config_only
     return Model(
         given=str(place),
         directory=None,
         config_path=Path(str(config)),
         raw=raw,
         parsed=parse_config(raw) if isinstance(raw, RawConfig) else None,
-        weights=NoWeights(far),
-        tokenizer=_tokenizer(host, place) if is_in_directory and not config_only else NoTokenizer(far),
+        weights=read_remote_weights(host, place) if has_more else NoWeights(far),
+        tokenizer=read_remote_tokenizer(host, place) if has_more else NoTokenizer(far),
         far=far,
     )
 
@@ -100,9 +102,11 @@ def _raw(found: _Found) -> RawConfig:
     return parse_raw(seen.data, str(place))
 
 
-def _tokenizer(host: Host, place: Place) -> Tokenizer | NoTokenizer:
-    """The tokenizer files, brought into a private directory that is gone afterwards."""
+def read_remote_tokenizer(host: Host, place: Place) -> Tokenizer | NoTokenizer:
+    """The tokenizer files of a directory, or beside a file, brought into a private directory for a moment."""
     folder = place.path.rstrip("/")
+    if folder.endswith(".json"):
+        folder = folder.rpartition("/")[0]
     with tempfile.TemporaryDirectory(prefix="draftproof-") as scratch:
         for name in (*_VOCABULARIES, "tokenizer_config.json"):
             try:

@@ -48,7 +48,14 @@ class Model:
     weights: Checkpoint | NoWeights
     tokenizer: Tokenizer | NoTokenizer
     far: str | None = None
-    """Of a model on another machine: why its files beside the config are not at hand."""
+    """Of a model on another machine: why its files are not at hand, but for what was read of them there."""
+
+    @property
+    def values(self) -> Checkpoint | NoWeights:
+        """The weights where their bytes can be read: of another machine's only the headers are here."""
+        if self.far is not None and isinstance(self.weights, Checkpoint):
+            return NoWeights(self.far)
+        return self.weights
 
     @property
     def drafter(self) -> DrafterConfig | None:
@@ -131,6 +138,13 @@ class Evidence:
         if isinstance(self.subject.weights, Checkpoint):
             return self.subject.weights
         raise Lacking(self.subject.weights.reason)
+
+    @property
+    def values(self) -> Checkpoint:
+        """The subject's tensors, their bytes at hand."""
+        if isinstance(self.subject.values, Checkpoint):
+            return self.subject.values
+        raise Lacking(self.subject.values.reason)
 
     @property
     def tokenizer(self) -> Tokenizer:

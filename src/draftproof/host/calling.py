@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from draftproof.host.local import LocalHost
-from draftproof.host.program import Program, fields_of, program_argv, shell_argv
+from draftproof.host.program import Program, fields_of, has_shell_form, program_argv, shell_argv
 from draftproof.host.protocol import Answer, CommandResult, Host
 from draftproof.host.reader import read
 from draftproof.host.ssh import SshHost, is_sftp_only
@@ -34,6 +34,8 @@ def call(
         return _read_here(fields_of(stdin))
     argv = program_argv(host.python, program)
     result = host.run(argv, stdin=stdin, answer=answer, timeout_s=timeout_s)
+    if not has_shell_form(program):
+        return result
     if isinstance(host, SshHost) and is_sftp_only(result) and importlib.util.find_spec("asyncssh"):
         # Loaded here: asyncssh costs a quarter of a second, and only these accounts need it.
         sftp = importlib.import_module("draftproof.host.sftp").SftpHost(host.name, host.extra)

@@ -12,13 +12,24 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
-__all__ = ["Frame", "Program", "fields_of", "frame_of", "frames_of", "program_argv", "request", "shell_argv"]
+__all__ = [
+    "Frame",
+    "Program",
+    "fields_of",
+    "frame_of",
+    "frames_of",
+    "has_shell_form",
+    "program_argv",
+    "request",
+    "shell_argv",
+]
 
-Program = Literal["helper", "reader", "examiner"]
+Program = Literal["helper", "reader", "examiner", "headers"]
 _PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "looking", "beside", "helper"),
     "reader": ("ground", "seeing", "reader"),
     "examiner": ("ground", "seeing", "reader", "processes", "mappings", "consumer", "examiner"),
+    "headers": ("ground", "headers"),
 }
 _SHELL_PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "helper"),
@@ -53,6 +64,11 @@ class Frame:
 def program_argv(python: str, program: Program) -> list[str]:
     """The command that runs ``program`` under ``python``, isolated and without site packages."""
     return [python, "-I", "-S", "-c", _source(program, is_ours=python == sys.executable)]
+
+
+def has_shell_form(program: Program) -> bool:
+    """Whether a host without Python can run it, and an account that serves SFTP alone do the same."""
+    return program in _SHELL_PARTS
 
 
 def shell_argv(program: Program, limit_s: float) -> list[str]:

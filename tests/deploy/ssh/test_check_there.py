@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from checkpoint.build import tensors_of, write_shard
 from draftproof.cli.main import main
 from loopback import Sshd
 
@@ -66,9 +67,37 @@ def test_the_same_findings_as_here(name: str, run: Run, drafter: Path) -> None:
 def test_what_is_not_fetched_is_named(run: Run, drafter: Path) -> None:
     """Weights, hub records and code stay on the machine: each of their checks says so."""
     document = run("check", f"loop:{drafter}")[1]
-    far = f"loop:{drafter}: only config and tokenizer are read on another machine"
+    far = f"loop:{drafter}: of another machine's files only config, tokenizer and the headers of weights"
+    far += " are read"
     checks = {entry["check"] for entry in document["not_looked"] if entry["reason"] == far}
-    assert {"weight files", "code, templates and pickles"} <= checks
+    assert "code, templates and pickles" in checks
+    (files,) = [e for e in document["not_looked"] if e["check"] == "weight files"]
+    assert files["reason"] == f"no *.safetensors file in loop:{drafter}"
+
+
+def test_the_headers_of_weights_are_read_there(run: Run, drafter: Path) -> None:
+    """A shard cut short, foreign names: told as here; what needs the values says that it could not look."""
+    write_shard(drafter / "model.safetensors", tensors_of({"fc.weight": (8, 16), "strange": (4, 4)}))
+    with (drafter / "model.safetensors").open("r+b") as stream:
+        stream.truncate(200)
+    there, here = run("check", f"loop:{drafter}")[1], run("check", drafter)[1]
+    wanted = {"shard-truncated", *(f["id"] for f in here["findings"] if f["layer"] == "BYTES")}
+    found = {f["id"]: f["where"] for f in there["findings"]}
+    assert wanted - found.keys() <= {"tensor-zeros"}
+    assert found["shard-truncated"] == f"loop:{drafter}/model.safetensors"
+    assert any("headers of weights are read" in entry["reason"] for entry in there["not_looked"])
+
+
+def test_a_tokenizer_there(run: Run, drafter: Path) -> None:
+    """``--tokenizer host:/dir`` is read as a directory here would be; none there is said."""
+    shutil.copyfile(CLEAN, drafter / "config.json")
+    (drafter / "sub").mkdir()
+    for folder, is_there in ((drafter, True), (drafter / "sub", False)):
+        there = run("check", CLEAN, "--tokenizer", f"loop:{folder}")[1]
+        here = run("check", CLEAN, "--tokenizer", folder)[1]
+        assert told(there) == told(here)
+        lacks = [e for e in there["not_looked"] if e["check"] == "tokenizer named by --tokenizer"]
+        assert (lacks == []) == is_there
 
 
 def test_a_file_and_its_directory_and_all_sides_there(run: Run, drafter: Path, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ KINDS: tuple[Kind, ...] = (
         "consumer-maps-other-shard",
         "the serving process has a file of weights in memory that is not the one now under that name",
         "it serves weights that are no longer on disk under this name; a restart will serve others",
-        "restart the process; if the old weights are the ones meant, copy them first from /proc/PID/map_files",
+        "restart it; if the old weights are the ones meant, copy them first from /proc/PID/map_files",
         layer=Layer.EFFECTIVE,
     ),
 )

@@ -41,9 +41,9 @@ def _targets(evidence: Evidence) -> list[Model]:
 
 def _ask_norms(evidence: Evidence) -> Answers:
     for model in _targets(evidence):
-        if not isinstance(model.weights, Checkpoint):
-            raise Lacking(model.weights.reason)
-        defects, reasons = judge_norms(model.weights, model.target.family if model.target else "")
+        if not isinstance(model.values, Checkpoint):
+            raise Lacking(model.values.reason)
+        defects, reasons = judge_norms(model.values, model.target.family if model.target else "")
         for defect in defects:
             yield found(
                 defect.id,

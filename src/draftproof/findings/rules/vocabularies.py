@@ -81,8 +81,8 @@ def _ask_complete(evidence: Evidence) -> Answers:
 def _ask_map(evidence: Evidence) -> Answers:
     """What the map says: offsets, in order, inside the target's vocabulary."""
     evidence.drafter  # noqa: B018 - raises NotApplicable where there is no drafter
-    _require_read(evidence.weights)
-    defects, reasons = check_d2t(evidence.weights, _target_rows(evidence))
+    _require_read(evidence.values)
+    defects, reasons = check_d2t(evidence.values, _target_rows(evidence))
     for defect in defects:
         yield found(
             defect.id,
@@ -102,7 +102,7 @@ def _ask_bytes(evidence: Evidence) -> Answers:
     name = _first(weights, _MAPS)
     if name is None or draft >= rows or family_of(rows) is None:
         raise NotApplicable
-    _require_read(weights)
+    _require_read(evidence.values)
     offsets = read_values(weights, weights.tensors[name])
     if isinstance(offsets, Unknown):
         raise Lacking(offsets.reason)

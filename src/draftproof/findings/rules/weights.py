@@ -63,10 +63,10 @@ def _ask_files(evidence: Evidence) -> Answers:
 def _ask_pages(evidence: Evidence) -> Answers:
     """Holes, zeros and infinities, by a sample of pages."""
     for model in _sides(evidence):
-        if isinstance(model.weights, Checkpoint):
-            scan = scan_pages(model.weights)
+        if isinstance(model.values, Checkpoint):
+            scan = scan_pages(model.values)
             yield from _told(scan.defects)
-    _require(evidence)
+    evidence.values  # noqa: B018 - raises Lacking where the subject has none
 
 
 def _ask_hub(evidence: Evidence) -> Answers:
@@ -82,7 +82,7 @@ def _ask_hub(evidence: Evidence) -> Answers:
             for reason in report.not_proven:
                 yield NotLooked(_PUBLISHED, reason)
     if evidence.subject.directory is None:
-        _require(evidence)
+        evidence.values  # noqa: B018 - raises Lacking, with the reason
 
 
 def _ask_ownership(evidence: Evidence) -> Answers:
