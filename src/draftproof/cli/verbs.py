@@ -24,6 +24,7 @@ from draftproof.cli.train import train
 from draftproof.cli.verify import verify
 from draftproof.cli.views import views
 from draftproof.cli.watch import watch
+from draftproof.cli.witness import witness
 from draftproof.cli.write import write
 
 __all__ = ["VERBS", "Verb"]
@@ -104,6 +105,11 @@ VERBS: tuple[Verb, ...] = (
         "Exit: 0 printed, 2 no such engine.",
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),
+    Verb(
+        witness,
+        "Let an engine write down which files it opens.",
+        "witness /run/engine/witness.jsonl ./drafter",
+    ),
     Verb(expect, "Record what a file is meant to be.", "expect intended.json ./drafter/config.json"),
     Verb(
         write,

@@ -1,0 +1,1 @@
+"""The directory for an engine's PYTHONPATH; see its one module."""
