@@ -14,6 +14,10 @@ from draftproof.host.ssh import SshHost
 __all__ = ["host_for", "ledger_at", "place_at", "read_source"]
 
 
+_LARGEST_SOURCE = 1 << 30
+"""Bytes of one content, which is held in memory here and on the host; a device that never ends ends there."""
+
+
 def ledger_at(option: Path | None) -> Ledger:
     """The ledger named, or ``$XDG_STATE_HOME/draftproof`` (``~/.local/state/draftproof``)."""
     if option is not None:
@@ -37,15 +41,20 @@ def host_for(place: Place, ssh_config: Path | None) -> Host:
 
 
 def read_source(path: Path) -> bytes:
-    """The content to be sent. Raises CouldNotLook where the file cannot be read."""
+    """The content to be sent; a pipe is read to its end. Raises CouldNotLook where that cannot be had."""
+    found = f"more than {_LARGEST_SOURCE >> 20} MiB"
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise CouldNotLook(
-            str(path),
-            expected="a file that can be read",
-            found=f"{error.strerror}",
-            where=str(path),
-            means="there is nothing to send; nothing was done",
-            next_step=f"ls -l {path}",
-        ) from error
+        with path.open("rb") as stream:
+            data = stream.read(_LARGEST_SOURCE + 1)
+        if len(data) <= _LARGEST_SOURCE:
+            return data
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the path
+        found = getattr(error, "strerror", None) or str(error)
+    raise CouldNotLook(
+        str(path),
+        expected=f"a file that can be read, of at most {_LARGEST_SOURCE >> 20} MiB",
+        found=found,
+        where=str(path),
+        means="there is nothing to send; nothing was done",
+        next_step=f"ls -l {path}",
+    )

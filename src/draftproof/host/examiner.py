@@ -66,7 +66,7 @@ def see_evicted(descriptor: int, length: int) -> dict[str, Any]:
         left = sum(page & 1 for page in vector)
         if left:
             return {"reason": f"{left} of {pages} pages stay in memory: another process holds them"}
-    digest, _, _ = sha256_of(descriptor)
+    digest, _, _ = sha256_of(descriptor, 0)
     return {"sha256": digest, "how": "read after the pages were dropped (mincore: none left)"}
 
 

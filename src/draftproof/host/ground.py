@@ -150,8 +150,8 @@ def json_character(character: str) -> str:
     return f"\\u{code:04x}"
 
 
-def sha256_of(descriptor: int) -> tuple[str, int, bytes]:
-    """Digest, length and bytes of an open file, read from its beginning with ordinary reads."""
+def sha256_of(descriptor: int, keep_bytes: int) -> tuple[str, int, bytes]:
+    """Digest, length and bytes of an open file, read from its beginning; no bytes where they are too many."""
     parts: list[bytes] = []
     digest, at = hashlib.sha256(), 0
     while True:
@@ -159,8 +159,10 @@ def sha256_of(descriptor: int) -> tuple[str, int, bytes]:
         if not part:
             return digest.hexdigest(), at, b"".join(parts)
         digest.update(part)
-        parts.append(part)
         at += len(part)
+        parts.append(part)
+        if at > keep_bytes:
+            parts.clear()
 
 
 def identity(status: os.stat_result) -> dict[str, int]:

@@ -20,7 +20,7 @@ import time
 
 from draftproof.host.beside import Staged
 from draftproof.host.ground import Failed, Refused, Wire, file_system, identity, machine
-from draftproof.host.looking import OPEN_READ, is_same, look
+from draftproof.host.looking import MOST_KEPT, OPEN_READ, is_same, look
 
 TYPE_CHECKING = False  # typing itself is not imported: it would double the start-up time
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def carry_out(wire: Wire, ask: dict[str, Any]) -> None:
     if old is not None:
         check_target(directory, name, old)
     shown = {k: v for k, v in old.items() if k != "data"} if old else None
-    keep = old is not None and old["length"] <= ask["keep_bytes"]
+    keep = old is not None and old["length"] <= min(ask["keep_bytes"], MOST_KEPT)
     data = (
         binascii.b2a_base64(old["data"], newline=False).decode("ascii") if old is not None and keep else None
     )

@@ -113,7 +113,7 @@ def frame_of(line: bytes, nonce: str) -> Frame | None:
         return None
     try:
         facts = json.loads(words[2])
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return Frame(words[1].decode("latin-1"), facts) if isinstance(facts, dict) else None
 

@@ -33,7 +33,7 @@ def see(path: str, keep_bytes: int) -> dict[str, Any]:
     except OSError as error:
         return {"kind": "unreadable", "real_path": real, "error": str(error.strerror)}
     try:
-        digest, length, data = sha256_of(descriptor)
+        digest, length, data = sha256_of(descriptor, keep_bytes)
         return {
             "kind": "file",
             "real_path": real,

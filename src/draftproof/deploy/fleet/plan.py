@@ -43,6 +43,8 @@ _FOR_ONE = {
 _DIGEST_LENGTH = 64
 _NEEDS_PROCESS = ("L6", "L7")
 _LAST_PORT = 65535
+_LONGEST = 16 << 20
+"""Characters of a plan."""
 
 
 class PlanRefused(RefusedInput):
@@ -75,8 +77,9 @@ class Plan:
 def read_plan(path: Path) -> Plan:
     """The plan in a file. Raises CouldNotLook where it cannot be read, PlanRefused as parse_plan."""
     try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        with path.open(encoding="utf-8") as stream:
+            text = stream.read(_LONGEST)
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a NUL in the path
         raise CouldNotLook(
             str(path),
             expected="a plan in TOML",
@@ -90,9 +93,11 @@ def read_plan(path: Path) -> Plan:
 
 def parse_plan(text: str, path: Path) -> Plan:
     """The plan that ``text`` says; sources are beside ``path``. Raises PlanRefused with every fault."""
+    if len(text) >= _LONGEST:
+        raise _refused(path, [f"{_LONGEST} characters or more"])
     try:
         document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _refused(path, [str(error)]) from error
     faults = _key_faults(document, _FOR_ALL, "the plan")
     entries = document["files"] if "files" in document and isinstance(document["files"], list) else []
@@ -142,6 +147,8 @@ def _key_faults(table: Mapping[str, Any], known: Mapping[str, type], where: str)
 
 def _value_faults(merged: Mapping[str, Any], where: str) -> list[str]:
     faults = [f"{where}: {key} is missing" for key in ("source", "path") if key not in merged]
+    names = [merged[key] for key in ("source", "path", "root") if key in merged]
+    faults += [f"{where}: {name!r} holds a NUL" for name in [*names, *merged["hosts"]] if "\0" in str(name)]
     if "path" in merged and not merged["path"].startswith("/"):
         faults.append(f"{where}: path must be absolute, is {merged['path']!r}")
     if merged["level"] not in Level.__members__:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from draftproof.deploy.ledger.ledger import Entry, LedgerText
+from draftproof.deploy.ledger.ledger import Entry, LedgerDamaged, LedgerText
 from draftproof.deploy.place import Place
 
 __all__ = ["History", "Intent", "all_intents", "history_among", "history_of"]
@@ -93,12 +93,32 @@ def history_among(all_known: list[Intent], places: Collection[Place], *, shown: 
 def all_intents(text: LedgerText) -> list[Intent]:
     """Every intent of the ledger with its outcome, oldest first."""
     outcomes: dict[int, list[Entry]] = {entry.seq: [] for entry in text.entries}
+    intents = []
     for entry in text.entries:
-        if "of" in entry.facts:
-            outcomes[_number(entry.facts["of"])].append(entry)
-    return [
-        _intent(entry, outcomes[entry.seq]) for entry in text.entries if entry.kind in ("write", "expect")
-    ]
+        try:
+            if "of" in entry.facts:
+                outcomes[_number(entry.facts["of"])].append(entry)
+        except (KeyError, TypeError) as error:
+            raise _unreadable(entry, error) from error
+    for entry in text.entries:
+        try:
+            if entry.kind in {"write", "expect"}:
+                intents.append(_intent(entry, outcomes[entry.seq]))
+        except (KeyError, TypeError) as error:
+            raise _unreadable(entry, error) from error
+    return intents
+
+
+def _unreadable(entry: Entry, error: Exception) -> LedgerDamaged:
+    """An entry that fits the chain and is none of ours."""
+    return LedgerDamaged(
+        f"entry {entry.seq}",
+        expected=f"the facts of an entry of kind {entry.kind!r}",
+        found=f"{error.__class__.__name__}: {error}",
+        where=f"the ledger's line {entry.seq}",
+        means="somebody else wrote it; nothing is concluded from this ledger and nothing added",
+        next_step="restore it from a backup, or start another one with --ledger DIR",
+    )
 
 
 def _intent(entry: Entry, outcomes: list[Entry]) -> Intent:

@@ -73,7 +73,7 @@ def parse_ledger(data: bytes, origin: str) -> LedgerText:
     for seq, line in enumerate(lines, 1):
         try:
             document = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             _damaged(origin, seq, "a JSON object", "something else")
         if not isinstance(document, dict) or document.keys() != {"seq", "prev", "time", "kind", "facts"}:
             _damaged(origin, seq, "an entry's five fields", "others")

@@ -58,11 +58,15 @@ class Objects:
             directory.mkdir(mode=0o700, exist_ok=True)
         temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}.part")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        temporary.replace(path)
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(data)
+                stream.flush()
+                os.fsync(stream.fileno())
+            temporary.replace(path)
+        except OSError:
+            temporary.unlink(missing_ok=True)  # a full disk must not be kept full by what did not fit
+            raise
         sync_directory(path.parent)
 
     def has(self, digest: str) -> bool:

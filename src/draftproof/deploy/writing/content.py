@@ -1,11 +1,14 @@
-"""New content is held to its name before anything is sent: a .json file must be strict JSON."""
+"""What is refused before anything is sent: content that belies its name, the ledger as a target."""
 
 import json
+import os
 
 from draftproof.config.raw import RefusedConfig, parse_raw
-from draftproof.deploy.writing.refusals import DuplicateKeys, Unparsable, WriteRefused
+from draftproof.deploy.ledger.ledger import Ledger
+from draftproof.deploy.place import Place
+from draftproof.deploy.writing.refusals import DuplicateKeys, IntoLedger, Unparsable, WriteRefused
 
-__all__ = ["check_content"]
+__all__ = ["check_content", "check_not_ledger"]
 
 _LARGER_THAN_A_CONFIG = ("json-too-large", "json-too-many-values")
 
@@ -68,3 +71,18 @@ def _check_large(data: bytes, name: str) -> None:
             means="readers would refuse it or differ in what they keep; nothing was changed",
             next_step="mend the file, then write it",
         )
+
+
+def check_not_ledger(place: Place, ledger: Ledger) -> None:
+    """Raise IntoLedger where ``place`` is, by whatever name, in the ledger that is to record the write."""
+    own = os.path.realpath(ledger.directory)
+    if place.host or not os.path.realpath(place.path).startswith(f"{own}/"):
+        return
+    raise IntoLedger(
+        str(place),
+        expected="a file outside of the ledger",
+        found=own,
+        where=str(place),
+        means="the ledger would record the write that damages it; nothing was done",
+        next_step="name another file, or another ledger with --ledger DIR",
+    )

@@ -14,6 +14,7 @@
     |   |-- MountPoint        write-mount-point
     |   |-- NameTooLong       write-name-too-long
     |   |-- RequestBroken     write-request-broken
+    |   |-- IntoLedger        write-into-ledger
     |   |-- Unparsable        write-content-unparsable
     |   `-- DuplicateKeys     write-content-duplicate-keys
 """
@@ -31,6 +32,7 @@ __all__ = [
     "EscapesRoot",
     "ForeignParent",
     "HubCache",
+    "IntoLedger",
     "ManyNames",
     "MountPoint",
     "NameTooLong",
@@ -110,6 +112,12 @@ class RequestBroken(WriteRefused):
     """The request reached the host short, long, damaged or too late."""
 
     id = "write-request-broken"
+
+
+class IntoLedger(WriteRefused):
+    """The target is a part of the ledger that is to record the write."""
+
+    id = "write-into-ledger"
 
 
 class Unparsable(WriteRefused):

@@ -3,18 +3,19 @@
 import base64
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from draftproof.config.raw import JsonValue
 from draftproof.deploy.hosts import KEEP_BYTES, Seen, look
-from draftproof.deploy.ledger.ledger import Entry, Ledger
+from draftproof.deploy.ledger.ledger import Entry, Ledger, LedgerUnusable
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
 from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.evidence import evidence_of
 from draftproof.deploy.proof.level import Level
-from draftproof.deploy.writing.content import check_content
+from draftproof.deploy.writing.content import check_content, check_not_ledger
 from draftproof.deploy.writing.receipt import ABSENT, FileState, OldDigest, Receipt
 from draftproof.deploy.writing.refusals import Conflict, OutcomeUnknown, refusal
 from draftproof.errors import CouldNotLook, DraftproofError
@@ -128,6 +129,7 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         OutcomeUnknown: the host fell silent after the order, and cannot be read since.
     """
     check_content(order.content, order.place.path)
+    check_not_ledger(order.place, ledger)
     talk = _Talk(order, ledger, secrets.token_hex(16), sha256_hex(order.content))
     ask = {
         "nonce": talk.nonce,
@@ -146,7 +148,17 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         raise host.failure(result)
     seen = _read_back(host, talk)
     receipt = _receipt(talk, talk.preimage, talk.intent, seen)
-    ledger.append("receipt", {**_place_of(order), "of": talk.intent.seq, "receipt": receipt.as_dict()})
+    return _recorded(talk, talk.intent, receipt)
+
+
+def _recorded(talk: _Talk, intent: Entry, receipt: Receipt) -> Receipt:
+    """The receipt, in the ledger; where that fails the write is done all the same, and a note says so."""
+    facts = {**_place_of(talk.order), "of": intent.seq, "receipt": receipt.as_dict()}
+    try:
+        talk.ledger.append("receipt", facts)
+    except CouldNotLook as error:
+        note = f"this receipt could not be recorded, the ledger knows of the intent alone: {error.found}"
+        return replace(receipt, notes=(*receipt.notes, note))
     return receipt
 
 
@@ -178,7 +190,8 @@ def _record_refusal(talk: _Talk, error: DraftproofError) -> None:
     """An intent that was recorded must not look open for ever."""
     if talk.intent is not None:
         facts = {**_place_of(talk.order), "of": talk.intent.seq, "id": error.id, "found": error.found}
-        talk.ledger.append("refused", facts)
+        with suppress(LedgerUnusable):  # the refusal is what must be told; the intent stays open
+            talk.ledger.append("refused", facts)
 
 
 def _read_back(host: Host, talk: _Talk) -> Seen | None:
