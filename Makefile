@@ -52,7 +52,7 @@ docs: .envs/dev/.ready  ## regenerate every generated page
 .envs/dev/.ready: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .envs/dev
 	cd .envs/dev && $(PIP) torch==2.13.0
-	cd .envs/dev && $(PIP) -e '$(CURDIR)[dev,engine]' transformers
+	cd .envs/dev && $(PIP) -e '$(CURDIR)[dev,engine,plot]' transformers
 	touch $@
 
 # What a user installs: the base package alone.
@@ -76,7 +76,7 @@ dist/.wheel: $(SOURCES) .envs/dev/.ready
 	$(PYTHON) -m venv .envs/engine
 	cd .envs/engine && $(PIP) torch==2.13.0
 	cd .envs/engine && $(PIP) --force-reinstall --no-deps $(CURDIR)/dist/draftproof-*.whl
-	cd .envs/engine && $(PIP) "draftproof[dev,engine] @ file://$$(ls $(CURDIR)/dist/draftproof-*.whl)" transformers
+	cd .envs/engine && $(PIP) "draftproof[dev,engine,plot] @ file://$$(ls $(CURDIR)/dist/draftproof-*.whl)" transformers
 	touch $@
 
 $(OLD_HF)/.ready $(NEW_HF)/.ready: .envs/transformers-%/.ready:

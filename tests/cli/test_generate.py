@@ -55,7 +55,7 @@ def test_json_has_the_fields_promised(tiny_dense: Path, capsys: pytest.CaptureFi
     )
     document = json.loads(out)
     assert code == 0
-    assert list(document) == ["schema", "token_ids", "text", "finish", "acceptance", "seconds"]
+    assert list(document) == ["schema", "token_ids", "text", "finish", "acceptance", "verify", "seconds"]
     assert document["schema"] == "draftproof.generation/1"
     assert len(document["token_ids"]) == 9
     assert document["text"] is None

@@ -123,7 +123,9 @@ def test_whole_greedy_runs_and_their_acceptance_lengths_agree(peer_runs: Path, c
     The reference drafts from the first token its prefill gives; here that token ends the prompt.
     """
     folder = peer_runs / str(case)
-    engine = Engine.load(folder / "target", folder / "drafter", method="dflash", with_text=False)
+    target, drafter = folder / "target", folder / "drafter"
+    block = load_dflash(drafter, load_decoder(target)).shape.num_draft_tokens  # whole, as the reference
+    engine = Engine.load(target, drafter, method="dflash", num_draft_tokens=block, with_text=False)
     accepted = 0
     for run in json.loads((folder / "runs.json").read_text()):
         first, *rest = run["tokens"]

@@ -17,6 +17,7 @@ from draftproof.engine.engine import Engine
 from draftproof.engine.judge import judge
 from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.speculation.chance import Purpose, SeededChance
+from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import History, Sampling, distribution
 from draftproof.speculation.tree import DraftTree
 
@@ -93,7 +94,7 @@ def fixed_tree(target: Model) -> Draft:
 
 
 def pairs(
-    target: Model, draft: Draft, *, by_block: bool = True, num_steps: int = NUM_STEPS
+    target: Model, draft: Draft, *, rule: Rule = Rule.BLOCK, num_steps: int = NUM_STEPS
 ) -> Counter[tuple[int, int]]:
     """The first two tokens of many steps, the second drawn by the target where a step emits but one."""
     counts: Counter[tuple[int, int]] = Counter()
@@ -102,8 +103,8 @@ def pairs(
         chance = SeededChance(seed)
         proposal = draft(chance)
         rows = target.rows(proposal.tree)
-        context = Context(PROMPT, 2, {}, TARGET_OPTIONS, chance)
-        emitted = judge(proposal, rows, context=context, history=history, by_block=by_block).tokens
+        context = Context(PROMPT, 2, {}, TARGET_OPTIONS, chance, rule=rule)
+        emitted = judge(proposal, rows, context=context, history=history).tokens
         if len(emitted) == 1:
             p = target.probs(emitted, TARGET_OPTIONS)
             emitted += (chance.draw(p, len(PROMPT) + 1, Purpose.TARGET),)
@@ -162,7 +163,7 @@ def test_every_way_of_drafting_leaves_the_distribution(tiny_engine: MakeEngine) 
         *p_values(pairs(target, lambda _: Proposal(DraftTree.empty())), law),
         *p_values(pairs(target, fixed_tree(target)), law),
         *p_values(pairs(target, chain), law),
-        *p_values(pairs(target, chain, by_block=False), law),
+        *p_values(pairs(target, chain, rule=Rule.REJECTION), law),
     ]
     assert not holm_rejects(found), found
 

@@ -160,7 +160,7 @@ def test_sampled_drafts_are_drawn_from_what_they_carry(
 def test_the_command_drafts_by_every_name(
     tiny_targets: dict[str, Path], drafters: dict[str, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """dflash, ddtree and auto give the ids of ar, and as many drafted tokens as they were asked for."""
+    """dflash, ddtree and auto give the ids of ar; as many drafted tokens as asked for, or as it chose."""
     found = {}
     for name, options in {
         "ar": (),
@@ -175,7 +175,7 @@ def test_the_command_drafts_by_every_name(
         found[name] = json.loads(capsys.readouterr().out)
     assert len({tuple(document["token_ids"]) for document in found.values()}) == 1
     assert len(found["dflash"]["acceptance"]["per_position"]) == 3
-    assert len(found["auto"]["acceptance"]["per_position"]) == 5
+    assert 1 <= len(found["auto"]["acceptance"]["per_position"]) <= 5
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,9 @@ def test_a_running_engine_takes_its_proposer_from_the_drafter(
     tiny_targets: dict[str, Path], drafters: dict[str, Path]
 ) -> None:
     """Each request starts with a context of its own; the weights are shared."""
-    engine = Engine.load(tiny_targets["dense"], drafters["dense"], method="dflash", with_text=False)
+    engine = Engine.load(
+        tiny_targets["dense"], drafters["dense"], method="dflash", num_draft_tokens=5, with_text=False
+    )
     first, second = engine.start_proposer(), engine.start_proposer()
     assert isinstance(first, DflashProposer)
     assert isinstance(second, DflashProposer)

@@ -2,7 +2,7 @@
 
 import sys
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,11 +44,19 @@ def generate(
         str | None, typer.Option(metavar="DIR", help="The drafter, for the methods that need one.")
     ] = None,
     num_draft_tokens: Annotated[
-        int | None, typer.Option(metavar="K", help="Draft at most K deep; the drafter's own otherwise.")
+        int | None, typer.Option(metavar="K", help="Draft K deep; chosen while running otherwise.")
     ] = None,
     budget: Annotated[
         int | None,
-        typer.Option(metavar="N", help="Nodes of a drafted tree at most; ddtree: 32 unless given."),
+        typer.Option(metavar="N", help="Nodes of a drafted tree; ddtree chooses them otherwise."),
+    ] = None,
+    verify: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RULE",
+            help="How drafts are judged above temperature 0: match, rejection, block (unless given), "
+            "typical-lossy (no longer the target's distribution).",
+        ),
     ] = None,
     spine: Annotated[
         bool, typer.Option("--spine", help="A tree begins with the likeliest chain, whatever its chance.")
@@ -74,7 +82,13 @@ def generate(
     bias: Annotated[
         list[str] | None, typer.Option(metavar="ID=X", help="Add X to a token's logit; repeatable.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="Same seed, same text, drafted or not.")] = 0,
+    seed: Annotated[
+        int,
+        typer.Option(
+            metavar="N",
+            help="Same seed, same text; drafted or not with --verify match, else with --num-draft-tokens.",
+        ),
+    ] = 0,
     stop: Annotated[
         list[str] | None, typer.Option(metavar="TEXT", help="End before TEXT; repeatable.")
     ] = None,
@@ -130,6 +144,7 @@ def generate(
         num_draft_tokens=num_draft_tokens,
         budget=budget,
         spine=spine,
+        verify=verify,
         with_text=prompt_ids is None,
     )
     ids = _parse_ids(prompt_ids) if prompt_ids is not None else _encoded(engine, prompt or "", chat=chat)
@@ -139,19 +154,21 @@ def generate(
         head = {
             "target": target,
             "method": engine.method,
+            "verify": engine.rule.value,
+            "costs": None if engine.costs is None else asdict(engine.costs),
             "prompt_ids": ids,
             "dtype": str(engine.target.dtype),
         }
         record = stack.enter_context(Trace(trace, head)) if trace is not None else None
         decoding = engine.stream(ids, stopping=stops, sampling=sampling, trace=record)
         generation = _run(decoding, as_json=as_json)
-        document = _document(generation, engine.method)
+        document = _document(generation, engine)
         if record is not None:
             record.write("end", document)
     if as_json:
         emit_json(document)
     else:
-        line(_closing(generation, engine.method))
+        line(_closing(generation, engine))
     return 0
 
 
@@ -175,7 +192,7 @@ def _listed(tokens: tuple[int, ...]) -> str:
     return "".join(f"{token} " for token in tokens)
 
 
-def _document(generation: "Generation", method: str) -> dict[str, object]:
+def _document(generation: "Generation", engine: "Engine") -> dict[str, object]:
     seconds = {"prefill": generation.seconds.prefill, "decode": generation.seconds.decode}
     found = generation.acceptance()
     acceptance = {
@@ -189,14 +206,17 @@ def _document(generation: "Generation", method: str) -> dict[str, object]:
         "token_ids": list(generation.token_ids),
         "text": generation.text,
         "finish": generation.finish.value,
-        "acceptance": None if method == "ar" else acceptance,
+        "acceptance": None if engine.method == "ar" else acceptance,
+        "verify": None if engine.method == "ar" else engine.rule.value,
         "seconds": seconds,
     }
 
 
-def _closing(generation: "Generation", method: str) -> str:
+def _closing(generation: "Generation", engine: "Engine") -> str:
     found = generation.acceptance()
-    drafted = "" if method == "ar" else f", {found.num_accepted} of {found.num_drafted} drafted tokens kept"
+    drafted = f", {found.num_accepted} of {found.num_drafted} drafted tokens kept"
+    drafted = "" if engine.method == "ar" else drafted
+    drafted += "" if engine.rule.is_lossless else f", NOT the target's distribution: {engine.rule}"
     return (
         f"{len(generation.token_ids)} tokens, tau {found.tau:.2f}{drafted}, "
         f"{generation.tokens_per_s:.1f} tokens/s, finish {generation.finish}"

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from draftproof.cli.apply import apply
+from draftproof.cli.bench import bench
 from draftproof.cli.build import build
 from draftproof.cli.check import check
 from draftproof.cli.convert import convert
@@ -132,6 +133,12 @@ VERBS: tuple[Verb, ...] = (
         generate,
         "Decode with a target (needs the engine extra).",
         'generate --target ./target --prompt "def main" --method ngram',
+    ),
+    Verb(
+        bench,
+        "Measure drafting methods side by side on one target.",
+        "bench --target ./target --drafter ./drafter --out ./bench",
+        "Exit: 0 measured, 1 a token changed that no near tie explains, 2 usage, 3 could not look.",
     ),
     Verb(selftest, "Prove on tiny models that drafting is lossless.", "selftest"),
     Verb(

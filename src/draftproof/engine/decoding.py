@@ -14,6 +14,7 @@ from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import SeededChance
+from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import History, Sampling
 from draftproof.speculation.stats import Step
 
@@ -32,6 +33,7 @@ class Decoding:
         sampling: Sampling,
         stopping: Stopping,
         decode: Decode | None,
+        rule: Rule = Rule.BLOCK,
         trace: Trace | None = None,
     ) -> None:
         """Check the prompt; nothing runs yet.
@@ -43,6 +45,7 @@ class Decoding:
             sampling: how tokens are drawn.
             stopping: when the request ends.
             decode: token ids to text, None where no text is wanted.
+            rule: how drafts are judged.
             trace: where to record each step.
 
         Raises:
@@ -55,6 +58,7 @@ class Decoding:
         self._tokens = list(prompt_ids)
         self._sampling = sampling
         self._stopping = stopping
+        self._rule = rule
         self._chance = SeededChance(sampling.seed)
         self._history = History(prompt_ids)
         self._text = TextStream(decode, stopping.strings) if decode is not None else None
@@ -84,7 +88,9 @@ class Decoding:
         while self._finish is None:
             began, spent = perf_counter(), self.seconds.decode
             chance = self._chance.of_step(len(self._tokens))
-            context = Context(self._tokens, self._left - 1, captured, self._sampling, chance, normed)
+            context = Context(
+                self._tokens, self._left - 1, captured, self._sampling, chance, normed, self._rule
+            )
             decided = decode_step(
                 self._target, session, self._proposer, context, history=self._history, seconds=self.seconds
             )
@@ -158,6 +164,7 @@ class Decoding:
                     "position": len(self._tokens) - len(emitted),
                     "draft_tokens": tree.tokens.tolist(),
                     "parents": tree.parents.tolist(),
+                    "limit": decided.proposal.limit,
                     "accepted_nodes": list(decided.acceptance.nodes),
                     "emitted": emitted,
                     "finish": self._finish,

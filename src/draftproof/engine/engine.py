@@ -5,10 +5,12 @@ from pathlib import Path
 
 import torch
 
+from draftproof.engine.costs import measure_costs
 from draftproof.engine.decoding import Decoding
 from draftproof.engine.generation import Generation
-from draftproof.engine.methods import prepare
+from draftproof.engine.methods import Attach, prepare
 from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.paced import Paceable
 from draftproof.engine.proposers.propose import StartProposer
 from draftproof.engine.text.endings import config_endings
 from draftproof.engine.text.gguf import read_gguf_text_codec
@@ -19,6 +21,8 @@ from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
 from draftproof.models.gguf.file import is_gguf
 from draftproof.models.target.load import load_decoder
+from draftproof.speculation.pace import StepCosts
+from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import Sampling
 
 __all__ = ["DTYPES", "Engine"]
@@ -48,6 +52,12 @@ class Engine:
     method: str = "ar"
     """How it drafts, by name, ``auto`` resolved."""
 
+    rule: Rule = Rule.BLOCK
+    """How drafts are judged; those that are not drawn, by matching."""
+
+    costs: StepCosts | None = None
+    """What the controller of the draft size goes by; None where the size is fixed."""
+
     @classmethod
     def load(
         cls,
@@ -60,6 +70,8 @@ class Engine:
         num_draft_tokens: int | None = None,
         budget: int | None = None,
         spine: bool = False,
+        verify: str | None = None,
+        costs: StepCosts | None = None,
         with_text: bool = True,
     ) -> "Engine":
         """Load a target and, where text is wanted, its tokenizer.
@@ -70,9 +82,12 @@ class Engine:
             device: ``cpu`` or ``cuda``.
             dtype: one of ``DTYPES``; None for the checkpoint's own.
             method: a name of ``engine.methods.METHODS``, or ``auto``.
-            num_draft_tokens: depth of a draft at most; None for the method's own.
-            budget: nodes of a drafted tree at most; None for the method's own.
+            num_draft_tokens: depth of a draft; where neither it nor a budget is given, a controller
+                chooses the size of every draft.
+            budget: nodes of a drafted tree.
             spine: a drafted tree begins with the most probable chain, whatever its chance.
+            verify: a ``Rule`` by name; None for ``block``.
+            costs: what the controller goes by; None measures it now, in well under a hundred steps.
             with_text: read the tokenizer; without it requests are token ids.
 
         Raises:
@@ -82,24 +97,43 @@ class Engine:
             UsageError: an unknown method, device or data type, or an option the method has no use for.
         """
         path = Path(target)
+        if verify is not None and verify not in set(Rule):
+            raise _usage("--verify", " or ".join(Rule), repr(verify))
+        rule = None if verify is None else Rule(verify)
         if dtype is not None and dtype not in DTYPES:
             raise _usage("dtype", " or ".join(DTYPES), dtype)
         run_in = None if dtype is None else DTYPES[dtype]
         run_on = _device(device)
         options = DraftOptions(
-            path, None if drafter is None else Path(drafter), num_draft_tokens, budget, spine
+            path, None if drafter is None else Path(drafter), num_draft_tokens, budget, spine, rule
         )
         chosen, attach = prepare(method, options)
         if is_gguf(path):
             model = load_decoder(path, dtype=run_in, device=run_on)
             text = read_gguf_text_codec(path)
             endings = frozenset[int]() if text.eos_id is None else frozenset({text.eos_id})
-            return cls(model, text if with_text else None, endings, attach(model), chosen)
+            start, used = _sized(model, attach(model), costs)
+            return cls(model, text if with_text else None, endings, start, chosen, rule or Rule.BLOCK, used)
         # What is small is read first: a missing tokenizer must not cost the loading of the weights.
         endings = config_endings(path)
         codec = read_text_codec(path if path.is_dir() else path.parent) if with_text else None
         model = load_decoder(path, dtype=run_in, device=run_on)
-        return cls(model, codec, endings, attach(model), chosen)
+        start, used = _sized(model, attach(model), costs)
+        return cls(model, codec, endings, start, chosen, rule or Rule.BLOCK, used)
+
+    def drafting(self, method: str, attach: Attach, costs: StepCosts | None = None) -> "Engine":
+        """The same target with another source of drafts, which is loaded now.
+
+        Args:
+            method: its name.
+            attach: from ``methods.prepare``.
+            costs: what the controller goes by; None measures it, where there is one.
+
+        Raises:
+            CouldNotLook, RefusedInput: the drafter is not there, or does not go with the target.
+        """
+        start, used = _sized(self.target, attach(self.target), costs)
+        return replace(self, start_proposer=start, method=method, costs=used)
 
     def stream(
         self,
@@ -132,6 +166,7 @@ class Engine:
             sampling=Sampling() if sampling is None else sampling,
             stopping=stopping,
             decode=None if self.text is None else self.text.decode,
+            rule=self.rule,
             trace=trace,
         )
 
@@ -152,6 +187,16 @@ class Engine:
         for _ in decoding:
             continue
         return decoding.generation
+
+
+def _sized(
+    target: Decoder, start: StartProposer, costs: StepCosts | None
+) -> tuple[StartProposer, StepCosts | None]:
+    """The same drafts with a controller of their size, unless it was given; and what that goes by."""
+    if not isinstance(start, Paceable):
+        return start, None
+    known = measure_costs(target, start) if costs is None else costs
+    return start.paced(known), known
 
 
 def _device(name: str) -> torch.device:

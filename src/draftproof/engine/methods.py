@@ -17,7 +17,7 @@ from draftproof.engine.proposers.propose import NgramProposer, NoProposer, Start
 from draftproof.errors import UsageError
 from draftproof.models.decoder import Decoder
 
-__all__ = ["AUTO", "METHODS", "Attach", "DraftMethod", "prepare"]
+__all__ = ["AUTO", "METHODS", "Attach", "DraftMethod", "drafter_kind", "prepare"]
 
 AUTO = "auto"
 """The method a drafter was made for; ``ngram`` where no drafter is named."""
@@ -26,6 +26,7 @@ Attach = Callable[[Decoder], StartProposer]
 """Loads what the method needs beside the target, once the target is there."""
 
 _DRAFTER, _NUM, _BUDGET, _SPINE = "--drafter", "--num-draft-tokens", "--budget", "--spine"
+_VERIFY = "--verify"
 _DRAFTER_ONLY = frozenset({_DRAFTER})
 
 
@@ -45,6 +46,9 @@ class DraftMethod:
     made_for: frozenset[Method] = frozenset()
     """Kinds of drafters it runs; ``auto`` takes the first method that names the drafter's."""
 
+    can_draw: bool = False
+    """Whether its chains can be drawn, to be judged by what they were drawn from."""
+
 
 def _prepare_ar(_options: DraftOptions) -> Attach:
     return lambda _target: NoProposer
@@ -58,15 +62,29 @@ def _prepare_ngram(options: DraftOptions) -> Attach:
 METHODS: Mapping[str, DraftMethod] = MappingProxyType(
     {
         "ar": DraftMethod(_prepare_ar),
-        "ngram": DraftMethod(_prepare_ngram, takes=frozenset({_NUM})),
-        "dflash": DraftMethod(prepare_dflash, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DFLASH})),
-        "ddtree": DraftMethod(prepare_ddtree, frozenset({_NUM, _BUDGET, _SPINE}), _DRAFTER_ONLY),
-        "draft": DraftMethod(
-            prepare_draft, frozenset({_NUM}), _DRAFTER_ONLY, frozenset({Method.DRAFT_MODEL})
+        "ngram": DraftMethod(_prepare_ngram, takes=frozenset({_NUM, _VERIFY})),
+        "dflash": DraftMethod(
+            prepare_dflash,
+            frozenset({_NUM, _VERIFY}),
+            _DRAFTER_ONLY,
+            frozenset({Method.DFLASH}),
+            can_draw=True,
         ),
-        "mtp": DraftMethod(prepare_mtp, takes=frozenset({_NUM})),
+        "ddtree": DraftMethod(prepare_ddtree, frozenset({_NUM, _BUDGET, _SPINE, _VERIFY}), _DRAFTER_ONLY),
+        "draft": DraftMethod(
+            prepare_draft,
+            frozenset({_NUM, _VERIFY}),
+            _DRAFTER_ONLY,
+            frozenset({Method.DRAFT_MODEL}),
+            can_draw=True,
+        ),
+        "mtp": DraftMethod(prepare_mtp, takes=frozenset({_NUM, _VERIFY}), can_draw=True),
         "eagle3": DraftMethod(
-            prepare_eagle3, frozenset({_NUM, _BUDGET}), _DRAFTER_ONLY, frozenset({Method.EAGLE3})
+            prepare_eagle3,
+            frozenset({_NUM, _BUDGET, _VERIFY}),
+            _DRAFTER_ONLY,
+            frozenset({Method.EAGLE3}),
+            can_draw=True,
         ),
     }
 )
@@ -99,6 +117,14 @@ def prepare(name: str, options: DraftOptions) -> tuple[str, Attach]:
             ", ".join(sorted(useless)),
             "it would change nothing",
         )
+    is_tree = not method.can_draw or options.budget is not None
+    if is_tree and options.rule is not None and options.rule.draws:
+        raise _usage(
+            f"--verify {options.rule}",
+            "a method whose chains can be drawn, without --budget",
+            f"--method {chosen}" + ("" if options.budget is None else " --budget"),
+            "its drafts are not drawn, and every exact rule then keeps what match keeps",
+        )
     return chosen, method.prepare(options)
 
 
@@ -106,7 +132,7 @@ def _resolved(options: DraftOptions) -> str:
     """The first method that runs this kind of drafter."""
     if options.drafter is None:
         return "ngram"
-    kind = _kind(options.drafter)
+    kind = drafter_kind(options.drafter)
     for name, method in METHODS.items():
         if kind in method.made_for:
             return name
@@ -117,7 +143,12 @@ def _resolved(options: DraftOptions) -> str:
     )
 
 
-def _kind(drafter: Path) -> Method | None:
+def drafter_kind(drafter: Path) -> Method | None:
+    """What a drafter's config says it is; None where it does not.
+
+    Raises:
+        CouldNotLook, RefusedInput: there is no config, or it is not one.
+    """
     config = find_config(drafter)
     parsed = require_recognised(parse_config(read_raw(config)), str(config)).config
     return parsed.method.value if isinstance(parsed, DrafterConfig) else Method.DRAFT_MODEL

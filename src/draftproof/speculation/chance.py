@@ -90,7 +90,7 @@ class SeededChance:
         return SeededChance(self._number, step=position)
 
     def uniform(self, position: int, purpose: Purpose) -> float:
-        """A number in [0, 1), 53 bits of a keyed hash of position, purpose and (but for the target's) step."""
+        """A number in [0, 1), 53 bits of a keyed hash of position, purpose and step (TARGET: no step)."""
         words = position.to_bytes(8, "big") + purpose.to_bytes(1, "big")
         if purpose is not Purpose.TARGET:
             words += self._step

@@ -13,6 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from operator import index
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -20,7 +21,7 @@ from torch import Tensor
 from draftproof.errors import RefusedInput
 from draftproof.speculation.tree import DraftTree
 
-__all__ = ["RoundCost", "build"]
+__all__ = ["Grown", "RoundCost", "build", "grow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,14 @@ class RoundCost:
 
     verify_s: Sequence[float]
     """[B + 1] seconds for verifying 0, 1, .. B nodes beside the root; rising and convex."""
+
+
+class Grown(NamedTuple):
+    """A tree, and what its own marginals promise of it."""
+
+    tree: DraftTree
+    expected: float
+    """Drafted tokens kept, if the marginals were the truth: the sum of all nodes' probabilities."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -51,6 +60,22 @@ class _Candidate:
 def build(
     draft_logits: Tensor, budget: int, *, spine: bool = False, round_cost: RoundCost | None = None
 ) -> DraftTree:
+    """The tree alone of what ``grow`` returns.
+
+    Raises:
+        RefusedInput: as ``grow``.
+    """
+    return grow(draft_logits, budget, spine=spine, round_cost=round_cost).tree
+
+
+def grow(
+    draft_logits: Tensor,
+    budget: int,
+    *,
+    spine: bool = False,
+    round_cost: RoundCost | None = None,
+    trust: float = 1.0,
+) -> Grown:
     """The tree of at most ``budget`` nodes with the largest expected acceptance.
 
     Nodes are numbered in the order chosen, best first. Equal probabilities are taken in order of their
@@ -61,6 +86,7 @@ def build(
         budget: nodes beside the root; 0 gives the root alone.
         spine: begin with the most probable chain whatever its score, as far as depth and budget allow.
         round_cost: stop as soon as one more node would lower the tokens expected a second.
+        trust: for the stop, how many tokens are kept for each one the marginals promise.
 
     Raises:
         RefusedInput: not two dimensions, a negative budget, a row without a finite distribution, or
@@ -68,13 +94,15 @@ def build(
     """
     _check(draft_logits, budget, round_cost)
     if budget == 0 or draft_logits.shape[0] == 0:
-        return DraftTree.empty()
+        return Grown(DraftTree.empty(), 0.0)
     logits = draft_logits.float()
     log_total = logits.logsumexp(-1, keepdim=True)
     if not torch.isfinite(log_total).all():
         raise _refused("draft_logits", "a distribution in every row", "NaN, +infinity or nothing finite")
     log_probs, token_ids = _ranked(logits, log_total, min(budget, logits.shape[1]))
-    return _Growth(log_probs, token_ids, budget, round_cost).grow(spine=spine)
+    growth = _Growth(log_probs, token_ids, budget, round_cost, trust)
+    tree = growth.grow(spine=spine)
+    return Grown(tree, growth.expected)
 
 
 class _Growth:
@@ -86,6 +114,7 @@ class _Growth:
         token_ids: list[list[int]],
         budget: int,
         round_cost: RoundCost | None,
+        trust: float,
     ) -> None:
         self.log_probs = log_probs
         self.token_ids = token_ids
@@ -94,7 +123,8 @@ class _Growth:
         self.tokens: list[int] = []
         self.parents: list[int] = [-1]
         self.heap: list[_Candidate] = []
-        self.expected = 1.0  # tokens: the one the target always adds, and each node's chance
+        self.trust = trust
+        self.expected = 0.0
 
     def grow(self, *, spine: bool) -> DraftTree:
         first = _Candidate(-self.log_probs[0][0], (0,), 0)
@@ -144,7 +174,8 @@ class _Growth:
         now, then = (
             self.round_cost.draft_s + self.round_cost.verify_s[len(self.tokens) + more] for more in (0, 1)
         )
-        return (self.expected + math.exp(-candidate.cost)) * now > self.expected * then
+        tokens = 1 + self.trust * self.expected  # the target adds one of its own
+        return (tokens + self.trust * math.exp(-candidate.cost)) * now > tokens * then
 
 
 def _ranked(logits: Tensor, log_total: Tensor, num_ranks: int) -> tuple[list[list[float]], list[list[int]]]:

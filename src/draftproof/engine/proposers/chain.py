@@ -17,7 +17,7 @@ __all__ = ["draft_chain"]
 
 
 def draft_chain(row: Tensor, read_on: Callable[[int], Tensor], context: Context, depth: int) -> Proposal:
-    """The most probable tokens at temperature 0, else tokens drawn, with what they were drawn from.
+    """The most probable tokens, or tokens drawn, with what they were drawn from.
 
     Args:
         row: [V] the drafter's logits after the root; -inf where it cannot draft.
@@ -28,7 +28,7 @@ def draft_chain(row: Tensor, read_on: Callable[[int], Tensor], context: Context,
     drafted: list[int] = []
     probs: list[Tensor] = []
     while True:
-        if context.sampling.is_greedy:
+        if not context.draws:
             drafted.append(int(row.argmax()))
         else:
             q = distribution(row, context.sampling)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.paced import Paceable
 from draftproof.engine.proposers.propose import Context, Proposal, StartProposer
 from draftproof.findings.catalogue import found
 from draftproof.findings.place import Place
@@ -21,14 +22,15 @@ from draftproof.models.dflash.shape import DflashShape
 from draftproof.models.gguf.file import is_gguf
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import Purpose
-from draftproof.speculation.ddtree import build
+from draftproof.speculation.ddtree import grow
+from draftproof.speculation.pace import TreePace
 from draftproof.speculation.sampling import distribution
 from draftproof.speculation.tree import DraftTree
 
 __all__ = ["BUDGET", "DflashProposer", "prepare_ddtree", "prepare_dflash"]
 
-BUDGET = 32
-"""Nodes of a tree unless asked otherwise."""
+BUDGET, MOST_NODES = 32, 64
+"""Nodes of a tree unless asked otherwise, and the most among which the controller draws the line."""
 
 _FATAL = frozenset(
     {
@@ -68,6 +70,7 @@ class DflashProposer:
         num_draft_tokens: int | None = None,
         budget: int | None = None,
         spine: bool = False,
+        pace: TreePace | None = None,
     ) -> None:
         """Start with an empty context.
 
@@ -76,8 +79,9 @@ class DflashProposer:
             num_draft_tokens: drafted at most; None for all that a block holds.
             budget: nodes of the tree; None drafts a chain.
             spine: begin the tree with the chain, whatever its chance.
+            pace: end the tree where, by its costs, a node more does not pay.
         """
-        self._drafter, self._budget, self._spine = drafter, budget, spine
+        self._drafter, self._budget, self._spine, self._pace = drafter, budget, spine, pace
         self._most = drafter.shape.num_draft_tokens if num_draft_tokens is None else num_draft_tokens
         self._memory = drafter.new_memory()
         self.captures: tuple[HiddenIndex, ...] = tuple(dict.fromkeys(drafter.shape.taps))
@@ -95,12 +99,20 @@ class DflashProposer:
             : context.max_depth
         ]
         if self._budget is not None:
-            return Proposal(build(marginals, self._budget, spine=self._spine))
-        if context.sampling.is_greedy:
+            return self._tree(marginals, self._budget)
+        if not context.draws:
             return Proposal(DraftTree.chain(marginals.argmax(-1).tolist()))
         probs, first = distribution(marginals, context.sampling), len(context.tokens)
         drawn = [context.chance.draw(q, first + i, Purpose.DRAFT) for i, q in enumerate(probs)]
         return Proposal(DraftTree.chain(drawn), probs)
+
+    def _tree(self, marginals: Tensor, budget: int) -> Proposal:
+        if self._pace is None:
+            grown = grow(marginals, budget, spine=self._spine)
+        else:
+            costs, trust = self._pace.round_cost, self._pace.trust
+            grown = grow(marginals, budget, spine=self._spine, round_cost=costs, trust=trust)
+        return Proposal(grown.tree, expected=grown.expected)
 
     def _rows(self, context: Context) -> Tensor:
         """[C, n H_t]: the tapped states of the tokens read since the last step, side by side."""
@@ -126,7 +138,8 @@ def prepare_ddtree(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     Raises:
         CouldNotLook, RefusedInput: as ``prepare_dflash``.
     """
-    return _prepare(options, budget=BUDGET if options.budget is None else options.budget)
+    budget = BUDGET if options.is_sized else MOST_NODES
+    return _prepare(options, budget=budget if options.budget is None else options.budget)
 
 
 def _prepare(options: DraftOptions, budget: int | None) -> Callable[[Decoder], StartProposer]:
@@ -149,7 +162,16 @@ def _prepare(options: DraftOptions, budget: int | None) -> Callable[[Decoder], S
     def attach(target: Decoder) -> StartProposer:
         _refuse_other_target(shape, target, str(directory))
         drafter = load_dflash(directory, target)
-        return lambda: DflashProposer(drafter, num_draft_tokens=count, budget=budget, spine=options.spine)
+
+        def make(pace: TreePace | None) -> DflashProposer:
+            return DflashProposer(
+                drafter, num_draft_tokens=count, budget=budget, spine=options.spine, pace=pace
+            )
+
+        if options.is_sized:
+            return lambda: make(None)
+        most = shape.num_draft_tokens if budget is None else budget
+        return Paceable(make, most, one_pass=True, is_tree=budget is not None)
 
     return attach
 

@@ -13,6 +13,7 @@ from draftproof.cache.session import Mark, Session
 from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.proposers.chain import draft_chain
 from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.paced import Paceable
 from draftproof.engine.proposers.propose import Context, Proposal, StartProposer
 from draftproof.findings.catalogue import found
 from draftproof.findings.place import Place
@@ -24,8 +25,8 @@ from draftproof.speculation.tree import DraftTree
 
 __all__ = ["DraftModelProposer", "prepare_draft"]
 
-NUM_DRAFT_TOKENS = 4
-"""Tokens drafted unless asked otherwise."""
+NUM_DRAFT_TOKENS, MOST_DRAFT_TOKENS = 4, 8
+"""Tokens drafted unless asked otherwise, and the most that the controller chooses."""
 
 _PADDING = 1024
 """Tables of one vocabulary are padded to multiples of 64 to 512; further apart they belong to others."""
@@ -109,12 +110,16 @@ def prepare_draft(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
         raise RuntimeError("a draft model without a drafter")
     if not is_gguf(folder) and not is_gguf(options.target):
         refuse_mismatch(folder, options.target, _FATAL)
-    count = NUM_DRAFT_TOKENS if options.num_draft_tokens is None else options.num_draft_tokens
+    count = options.num_draft_tokens
 
     def attach(target: Decoder) -> StartProposer:
         model = load_decoder(folder, dtype=target.dtype, device=target.device)
         _check_sizes(model.shape.vocab_size, target.shape.vocab_size, str(folder))
-        return lambda: DraftModelProposer(model, target.shape.vocab_size, count)
+        vocab_size = target.shape.vocab_size
+        if count is not None:
+            return lambda: DraftModelProposer(model, vocab_size, count)
+        most = MOST_DRAFT_TOKENS
+        return Paceable(lambda _: DraftModelProposer(model, vocab_size, most), most, one_pass=False)
 
     return attach
 

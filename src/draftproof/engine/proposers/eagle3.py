@@ -16,6 +16,7 @@ from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.proposers.chain import draft_chain
 from draftproof.engine.proposers.grow_tree import grow_tree
 from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.paced import Paceable
 from draftproof.engine.proposers.propose import Context, Proposal, StartProposer
 from draftproof.findings.catalogue import found
 from draftproof.findings.place import Place
@@ -31,6 +32,9 @@ __all__ = ["Eagle3Proposer", "prepare_eagle3"]
 
 CHAIN_LENGTH, TREE_DEPTH, TOP_K = 4, 8, 10
 """Unless asked otherwise. The tree's are EaModel's: a first level and depth=7 more, top_k=10."""
+
+MOST_DRAFT_TOKENS = 8
+"""The longest chain that the controller chooses."""
 
 _FATAL = frozenset(
     {
@@ -129,7 +133,10 @@ def prepare_eagle3(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     def attach(target: Decoder) -> StartProposer:
         drafter = load_eagle3(directory, target)
         _refuse_other_target(drafter.shape, target, str(directory))
-        return lambda: Eagle3Proposer(drafter, num_draft_tokens=count, budget=budget)
+        if options.is_sized:
+            return lambda: Eagle3Proposer(drafter, num_draft_tokens=count, budget=budget)
+        most = MOST_DRAFT_TOKENS
+        return Paceable(lambda _: Eagle3Proposer(drafter, num_draft_tokens=most), most, one_pass=False)
 
     return attach
 

@@ -17,6 +17,7 @@ from draftproof.config.target import TargetConfig
 from draftproof.engine.pairing import RefusedPair, refuse_mismatch
 from draftproof.engine.proposers.chain import draft_chain
 from draftproof.engine.proposers.options import DraftOptions
+from draftproof.engine.proposers.paced import Paceable
 from draftproof.engine.proposers.propose import Context, Proposal, StartProposer
 from draftproof.errors import RefusedInput
 from draftproof.findings.catalogue import found
@@ -31,8 +32,11 @@ from draftproof.speculation.tree import DraftTree
 
 __all__ = ["MtpProposer", "prepare_mtp"]
 
-NUM_DRAFT_TOKENS = 3
-"""Tokens drafted unless asked otherwise; the one layer is run again for each."""
+NUM_DRAFT_TOKENS, MOST_DRAFT_TOKENS = 3, 6
+"""Tokens drafted unless asked otherwise, and the most that the controller chooses.
+
+The one layer is run again for each.
+"""
 
 _FATAL = frozenset({"mtp-missing", "norm-convention-mixed"})
 
@@ -84,11 +88,13 @@ def prepare_mtp(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     if not any(name.startswith(PREFIX) for name in ShardSource(folder).shapes()):
         raise _no_head(str(folder), "0 of its tensors")
     _check_one_layer(folder)
-    count = NUM_DRAFT_TOKENS if options.num_draft_tokens is None else options.num_draft_tokens
+    count = options.num_draft_tokens
 
     def attach(target: Decoder) -> StartProposer:
         head = load_mtp(folder, target)
-        return lambda: MtpProposer(head, count)
+        if count is not None:
+            return lambda: MtpProposer(head, count)
+        return Paceable(lambda _: MtpProposer(head, MOST_DRAFT_TOKENS), MOST_DRAFT_TOKENS, one_pass=False)
 
     return attach
 

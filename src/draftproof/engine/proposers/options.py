@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from draftproof.errors import UsageError
+from draftproof.speculation.rules import Rule
 
 __all__ = ["DraftOptions"]
 
@@ -26,6 +27,14 @@ class DraftOptions:
 
     spine: bool = False
     """Whether a tree begins with the most probable chain, whatever its chance."""
+
+    rule: Rule | None = None
+    """How drafts are judged; None for the method's own."""
+
+    @property
+    def is_sized(self) -> bool:
+        """Whether the size of a draft was given and no controller chooses it."""
+        return self.num_draft_tokens is not None or self.budget is not None
 
     def __post_init__(self) -> None:
         """Refuse numbers that describe no draft.
@@ -52,5 +61,6 @@ class DraftOptions:
             "--num-draft-tokens": self.num_draft_tokens,
             "--budget": self.budget,
             "--spine": self.spine or None,
+            "--verify": self.rule,
         }
         return frozenset(name for name, value in said.items() if value is not None)

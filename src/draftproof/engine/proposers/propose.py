@@ -12,6 +12,7 @@ from torch import Tensor
 from draftproof.errors import UsageError
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import Chance
+from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import Sampling
 from draftproof.speculation.tree import DraftTree
 
@@ -46,6 +47,14 @@ class Context:
     normed: Tensor | None = None
     """[n, hidden], the same rows after the target's final norm; None unless asked for."""
 
+    rule: Rule = Rule.BLOCK
+    """How the draft will be judged."""
+
+    @property
+    def draws(self) -> bool:
+        """Whether a chain is to be drawn and carry what it was drawn from, and not be the likeliest one."""
+        return self.rule.draws and not self.sampling.is_greedy
+
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
@@ -57,6 +66,12 @@ class Proposal:
 
     A deterministic draft must not carry any: it would be judged as if it had been drawn.
     """
+
+    expected: float | None = None
+    """Drafted tokens the drafter itself expects to be kept; None where it does not say."""
+
+    limit: int | None = None
+    """Nodes the controller allowed; None where nothing was chosen."""
 
 
 _NOTHING = Proposal(DraftTree.empty())
