@@ -16,7 +16,7 @@ from draftproof.names import HiddenIndex
 from draftproof.training.nets.delta import CHUNK, delta_rule
 from draftproof.training.nets.layers import _Convolution
 from draftproof.training.nets.target import TargetNet
-from draftproof.training.target import initial_weights
+from draftproof.training.start import initial_weights
 
 pytestmark = pytest.mark.engine
 
@@ -105,6 +105,6 @@ def test_weights_of_a_recipe_fill_the_bill(tmp_path: Path) -> None:
     from_config = {**tiny_mtp.MTP_CONFIGS["hybrid"], "vocab_size": 300}
     (tmp_path / "config.json").write_text(json.dumps(from_config), encoding="ascii")
     shape = tiny_mtp.shape_of(tmp_path)
-    weights = initial_weights(shape, 0, with_mtp=True)
+    weights = initial_weights(shape, 0, ["a"] * 300, with_mtp=True)
     save_file({name: w.detach() for name, w in weights.items()}, tmp_path / "model.safetensors")
     load_mtp(tmp_path, load_decoder(tmp_path, dtype=torch.float32))

@@ -15,18 +15,13 @@ from safetensors.torch import save_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from draftproof.models.mtp.load import bill_of_mtp
-from draftproof.models.target.parameters import bill_of
 from draftproof.models.target.shape import DecoderShape
 from draftproof.training.batches import Batches
 from draftproof.training.loop import Figures
-from draftproof.training.nets.target import PREFIX, TargetNet
+from draftproof.training.nets.target import TargetNet
 from draftproof.training.vocabulary import write_tokenizer
 
-__all__ = ["TargetLosses", "TargetTask", "initial_weights", "write_target"]
-
-_EMBEDDING_SIZE = 0.05
-"""Standard deviation of embeddings at the start."""
+__all__ = ["TargetLosses", "TargetTask", "write_target"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,34 +36,6 @@ class TargetLosses:
 
     mtp_share: float
     """How many of the rows the head reads."""
-
-
-def initial_weights(shape: DecoderShape, seed: int, *, with_mtp: bool) -> dict[str, Tensor]:
-    """Seeded leaves under the checkpoint's names."""
-    generator = torch.Generator().manual_seed(seed)
-    pieces = bill_of(shape, PREFIX).pieces | (bill_of_mtp(shape).pieces if with_mtp else {})
-    return {
-        name: _drawn(name, pieces[name].shape, shape, generator).requires_grad_() for name in sorted(pieces)
-    }
-
-
-def _drawn(name: str, shape: tuple[int, ...], decoder: DecoderShape, generator: torch.Generator) -> Tensor:
-    if name.endswith("linear_attn.norm.weight"):
-        return torch.ones(shape)
-    if "norm" in name:
-        return torch.zeros(shape) if decoder.norm_is_zero_centred else torch.ones(shape)
-    if name.endswith("A_log"):
-        return torch.rand(shape, generator=generator).mul_(7).add_(1).log_()
-    if name.endswith("dt_bias"):
-        # Steps of 0.003 to 0.3: memories from a few tokens to a few hundred.
-        step = torch.exp(torch.rand(shape, generator=generator) * 4.6 - 5.8)
-        return step + torch.log(-torch.expm1(-step))
-    noise = torch.randn(shape, generator=generator)
-    if "embed_tokens" in name or "lm_head" in name:
-        return noise * _EMBEDDING_SIZE
-    inputs = shape[-1]
-    last = name.endswith(("o_proj.weight", "out_proj.weight", "down_proj.weight"))
-    return noise * (inputs**-0.5 * (0.25 if last else 0.7))
 
 
 class TargetTask:

@@ -18,7 +18,8 @@ from draftproof.training.corpus.stream import documents
 from draftproof.training.loop import Outcome, Report, Training, run
 from draftproof.training.optimiser import Schedule
 from draftproof.training.recipe import read_recipe, refused, section
-from draftproof.training.target import TargetLosses, TargetTask, initial_weights, write_target
+from draftproof.training.start import initial_weights
+from draftproof.training.target import TargetLosses, TargetTask, write_target
 from draftproof.training.vocabulary import Pieces, train_tokenizer
 
 __all__ = ["train_target"]
@@ -35,6 +36,7 @@ class _Corpus:
     rows: int
     length: int
     seed: int
+    drill_steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +93,17 @@ def train_target(
     vocabulary = section(_Vocabulary, tables, "tokenizer", recipe)
     stream = itertools.islice(documents(vocabulary.seed, real, corpus.real_share), vocabulary.documents)
     tokenizer = train_tokenizer((f"{d.prompt}\n{d.response}" for d in stream), shape.vocab_size)
-    weights = initial_weights(shape, said.seed, with_mtp=losses.mtp_weight > 0)
-    batches = Batches(Pieces(tokenizer), real, corpus.real_share, corpus.rows, corpus.length, corpus.seed)
+    pieces = Pieces(tokenizer)
+    weights = initial_weights(shape, said.seed, pieces.texts, with_mtp=losses.mtp_weight > 0)
+    batches = Batches(
+        pieces,
+        real,
+        corpus.real_share,
+        corpus.rows,
+        corpus.length,
+        corpus.seed,
+        corpus.drill_steps,
+    )
     task = TargetTask(shape, weights, batches, losses, recipe=_text_of(tables, tokenizer))
     training = Training(
         Schedule(said.steps, said.learning_rate, said.warmup, said.floor),

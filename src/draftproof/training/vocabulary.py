@@ -1,6 +1,7 @@
 """The pair's tokenizer: byte-level BPE over the corpus, five special tokens, a chat template.
 
-Digits stand alone, a space goes with the word behind it, everything else is cut where letters end.
+Digits stand alone, a space goes with the word behind it unless that is in capitals, everything else is cut
+where letters end.
 """
 
 import json
@@ -10,13 +11,14 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 from draftproof.training.corpus.document import Document
+from draftproof.training.drills import drills_over
 
 __all__ = ["CHAT_TEMPLATE", "SPECIAL", "Pieces", "train_tokenizer", "write_tokenizer"]
 
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|pad|>", "<|mask|>")
 """The last ids of the vocabulary. No text of the corpus has the mask: its embedding stays as it was drawn."""
 
-_SPLIT = r" ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+_SPLIT = r" ?\p{Lu}?\p{Ll}+|\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 
 CHAT_TEMPLATE = (
     "{%- for message in messages -%}\n"
@@ -69,7 +71,13 @@ def write_tokenizer(tokenizer: Tokenizer, directory: Path) -> None:
 
 
 class Pieces:
-    """Documents as token ids."""
+    """Documents as token ids.
+
+    Attributes:
+        end_of_text, start, end, pad, mask: the special ids.
+        texts: what each id stands for.
+        drills: over all ids but the special ones.
+    """
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         """Look the special ids up once."""
@@ -78,6 +86,8 @@ class Pieces:
             _known(tokenizer, token) for token in SPECIAL
         )
         self._newline = self._encoded("\n")
+        self.texts = [self.decode([token]) for token in range(tokenizer.get_vocab_size())]
+        self.drills = drills_over(self.texts[: -len(SPECIAL)])
 
     def prompt(self, document: Document) -> list[int]:
         """The ids a model is given: as the chat template writes them, or the text as it stands."""

@@ -15,12 +15,14 @@ __all__ = ["Draws", "is_held_out_name", "is_held_out_value"]
 T = TypeVar("T")
 
 _LETTERS = """
-beldorfengalhuljaskemlunmarnoppirrussoltamvexwimxanyorzetcud
-bimdaxfolguphinjekkodlarmipnespograssuttigvunwofyalzimcedqor
+beldorfengalhuljaskemlunmarnoppirrussoltamvexwim
+xanyorzetcudbimdaxfolguphinjekkodlarmipnespogras
+suttigvunwofyalzimcedqorpemfupyebvadwegyatwodhop
+bissekjurbetlelhonjixdobhiptomhigvimsisjusloxxad
 """.replace("\n", "")
 
 SYLLABLES = tuple(_LETTERS[at : at + 3] for at in range(0, len(_LETTERS), 3))
-"""All of three letters, each begun and ended by a consonant: a tokenizer cuts names between them in any case."""
+"""All of three letters, each begun and ended by a consonant: a tokenizer cuts names between them."""
 
 _SKEW = ((1.0,), (0.72, 0.28), (0.64, 0.24, 0.12), (0.6, 0.22, 0.12, 0.06))
 """How likely each of so many ways is: with a clear favourite, text is uncertain yet predictable."""
