@@ -29,6 +29,7 @@ def test_the_exit_status_is_that_of_the_class() -> None:
         "deploy.ledger.ledger",
         "deploy.ledger.objects",
         "deploy.fleet.plan",
+        "deploy.launching.waiting",
         "deploy.writing.refusals",
         "deploy.writing.rollback",
     ):

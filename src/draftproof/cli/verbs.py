@@ -15,6 +15,7 @@ from draftproof.cli.extension import extension
 from draftproof.cli.facts import facts
 from draftproof.cli.generate import generate
 from draftproof.cli.history import history
+from draftproof.cli.launch import launch
 from draftproof.cli.plan import plan
 from draftproof.cli.preflight import preflight
 from draftproof.cli.probe import probe
@@ -128,6 +129,11 @@ VERBS: tuple[Verb, ...] = (
         "Render a plan for an engine and version; name every loss.",
         "render vllm plan.toml --engine-version 0.33.0 --format systemd",
         _RENDERING,
+    ),
+    Verb(
+        launch,
+        "Start a plan's engine; stop it where it is not as meant.",
+        "launch plan.toml --python /opt/vllm/bin/python",
     ),
     Verb(
         generate,

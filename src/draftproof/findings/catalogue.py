@@ -16,6 +16,7 @@ from draftproof.findings.kinds import (
     drift,
     effective,
     json,
+    launches,
     observed,
     pairs,
     parsed,
@@ -47,6 +48,7 @@ CATALOGUE: Mapping[str, Kind] = MappingProxyType(
             observed.KINDS,
             writes.KINDS,
             builds.KINDS,
+            launches.KINDS,
         )
         for kind in kinds
     }

@@ -38,6 +38,12 @@ _ROWS = (
         "is neither good nor bad",
         "mend what the message names (a path, a permission), then ask again",
     ),
+    Failure(
+        "engine-did-not-start",
+        3,
+        "the engine ended, or gave no answer in its time; it was stopped and nothing of it is left",
+        "read the log that the message names; draftproof preflight asks the same engine without a start",
+    ),
     Failure("refused", 1, "the input was read, and it is not what it must be", "mend the file named"),
     Failure("fault", 10, "a fault in draftproof itself", "report it with the text shown"),
     Failure("plan-refused", 1, "the file is not a plan; every fault of it is listed", "mend the plan"),

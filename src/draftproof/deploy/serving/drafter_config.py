@@ -1,6 +1,7 @@
 """The drafter's config.json as one engine at one version must find it, written beside and never over."""
 
 import copy
+import json
 
 from draftproof.config.convert import convert
 from draftproof.config.dialects.attention import SLIDING
@@ -40,7 +41,11 @@ def rendered_config(
         return file, None, losses
     written = ConfigFile("drafter/config.json", f"{place}/config.json", content, tuple(changes))
     again = DrafterFile(file.raw, reread(content, f"{file.raw.origin} for {engine}"))
-    return again, written, losses + differences(file.config, again.config)
+    lost = [
+        Loss(name, before, f"the engine's format says {json.dumps(after)} instead")
+        for name, before, after in differences(file.config, again.config)
+    ]
+    return again, written, losses + lost
 
 
 def _in_dialect(file: DrafterFile, engine: Engine) -> tuple[dict[str, JsonValue], Changes, list[Loss]]:

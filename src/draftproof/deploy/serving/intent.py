@@ -10,7 +10,7 @@ from draftproof.config.parse import Parsed, find_config, parse_config
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw, read_raw
 from draftproof.config.source import Derived, Sourced, Unknown, Written
 from draftproof.deploy.serving.plan import ServePlan
-from draftproof.deploy.serving.reason import Loss, Said, Unlooked
+from draftproof.deploy.serving.reason import Said, Unlooked
 from draftproof.errors import RefusedInput
 
 __all__ = ["DrafterFile", "differences", "drafter_file", "num_draft_tokens", "parsed_drafter"]
@@ -105,25 +105,21 @@ def num_draft_tokens(plan: ServePlan, file: DrafterFile | Unlooked) -> Said | No
     return said
 
 
-def differences(intended: DrafterConfig, rendered: DrafterConfig) -> list[Loss]:
-    """What a config no longer says of the intended one, in canonical form."""
+def differences(intended: DrafterConfig, other: DrafterConfig) -> list[tuple[str, JsonValue, JsonValue]]:
+    """What a config says otherwise than the intended one, in canonical form: name, intended, other."""
     pairs: list[tuple[str, JsonValue, JsonValue]] = [
-        ("taps", _ids(intended), _ids(rendered)),
-        ("mask_token_id", intended.mask_token_id.value, rendered.mask_token_id.value),
-        ("num_draft_tokens", intended.num_draft_tokens.value, rendered.num_draft_tokens.value),
-        ("rope.theta", intended.rope.theta.value, rendered.rope.theta.value),
-        ("rope.type", intended.rope.type.value, rendered.rope.type.value),
-        ("draft_vocab_size", intended.draft_vocab_size.value, rendered.draft_vocab_size.value),
+        ("taps", _ids(intended), _ids(other)),
+        ("mask_token_id", intended.mask_token_id.value, other.mask_token_id.value),
+        ("num_draft_tokens", intended.num_draft_tokens.value, other.num_draft_tokens.value),
+        ("rope.theta", intended.rope.theta.value, other.rope.theta.value),
+        ("rope.type", intended.rope.type.value, other.rope.type.value),
+        ("draft_vocab_size", intended.draft_vocab_size.value, other.draft_vocab_size.value),
         *(
-            (f"layers.{number}", _layer(intended, number), _layer(rendered, number))
-            for number in range(max(len(intended.layers), len(rendered.layers)))
+            (f"layers.{number}", _layer(intended, number), _layer(other, number))
+            for number in range(max(len(intended.layers), len(other.layers)))
         ),
     ]
-    return [
-        Loss(name, before, f"the engine's format says {json.dumps(after)} instead")
-        for name, before, after in pairs
-        if before != after and before is not None
-    ]
+    return [(name, before, after) for name, before, after in pairs if before != after and before is not None]
 
 
 def _ids(config: DrafterConfig) -> JsonValue:

@@ -1,8 +1,10 @@
 """Render: one plan, one engine at one version; what it cannot do is refused or named, never dropped."""
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import JsonValue, RawConfig
@@ -200,7 +202,21 @@ def _unlooked(
         told.append(Unlooked(f"semantics of {version}", "a build before its release may lack what that has"))
     if isinstance(drafter, Unlooked) and plan.text("drafter") and engine.name != "llamacpp":
         told.append(drafter)
-    return told
+    return [*told, *(entry for key in ("target", "drafter") for entry in _missing(plan, key))]
+
+
+def _missing(plan: ServePlan, key: str) -> list[Unlooked]:
+    """A path that is not here though its directory is: a slip, or another machine's; the nearest is named."""
+    path = Path(plan.text(key))
+    try:
+        if not path.is_absolute() or path.exists() or not path.parent.is_dir():
+            return []
+        names = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return []  # a directory that we may not read is some other machine's business
+    near = difflib.get_close_matches(path.name, names, 1, cutoff=0.3)
+    beside = f"; nearest beside it: {path.parent / near[0]}" if near else ""
+    return [Unlooked(f"{key} {path}", f"there is nothing at that path here{beside}")]
 
 
 def _notes(plan: ServePlan, config: ConfigFile | None) -> tuple[str, ...]:

@@ -64,12 +64,18 @@ def _yaml(made: Rendering) -> list[Text]:
         raise _no_form("yaml", "llama-server reads no options from a YAML file")
     if made.nodes > 1:
         raise _no_form("yaml", "its rank must be said to each machine; take argv, shell or systemd")
-    content = {option.flag.removeprefix("--"): option.said.value for option in (made.model, *made.options)}
+    content = dict(_entry(option) for option in (made.model, *made.options))
     if made.engine.name == "sglang":
         nested = [flag for flag, value in content.items() if isinstance(value, dict | list)]
         if nested:
             raise _no_form("yaml", f"SGLang takes no tables or lists from it: {', '.join(nested)}")
     return [Text("config.yaml", yaml_text(content))]
+
+
+def _entry(option: Option) -> tuple[str, JsonValue]:
+    """Key and value; a false is said by its opposite flag, since vLLM 0.20.1 passes over one in silence."""
+    name = option.flag.removeprefix("--")
+    return (f"no-{name}", True) if option.said.value is False else (name, option.said.value)
 
 
 def _systemd(made: Rendering) -> list[Text]:
