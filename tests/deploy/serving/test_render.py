@@ -342,3 +342,14 @@ def test_a_mask_at_the_top_is_written_where_every_version_looks(planned: Planned
     plan = planned('drafter_config = "top.json"')
     for engine, version in (("sglang", "0.5.11"), ("vllm", "0.25.0")):
         assert changed(made(plan, engine, version)) == {"/dflash_config/mask_token_id": 151669}
+
+
+def test_a_field_whose_reader_is_not_recorded_is_not_called_read(planned: Planned) -> None:
+    """From which version on vLLM takes norm_before_fc over is known by its pull request only."""
+    file = json.loads((_CONFIGS / "redhat-qwen3-8b-speculator-eagle3-trimmed.json").read_text())
+    plan = planned("num_draft_tokens = 3", method="eagle3")
+    for flag_, is_told in ((True, True), (False, False)):
+        (plan.origin.parent / "norm.json").write_text(json.dumps(file | {"norm_before_fc": flag_}))
+        plan = planned('drafter_config = "norm.json"', "num_draft_tokens = 3", method="eagle3")
+        told = made(plan, "vllm", "0.33.0").unlooked
+        assert any(entry.about.startswith("norm_before_fc") for entry in told) is is_told, told

@@ -7,7 +7,7 @@ from draftproof.checkpoint.ledger import NoWeights
 from draftproof.config.parse import Parsed, parse_config
 from draftproof.config.raw import RawConfig, parse_raw, read_raw
 from draftproof.deploy.serving.intent import DrafterFile
-from draftproof.deploy.serving.reason import Loss
+from draftproof.deploy.serving.reason import Loss, Unlooked
 from draftproof.deploy.serving.rendering import ConfigFile
 from draftproof.errors import CouldNotLook, RefusedInput
 from draftproof.findings.check import RULES, check
@@ -24,18 +24,19 @@ _NO_FILES = "only the config is looked at"
 
 def unread_fields(
     file: DrafterFile, config: ConfigFile | None, engine: Engine, target: RawConfig | None
-) -> list[Loss]:
-    """Every stated field of the drafter that this version does not read, with the published cost."""
+) -> tuple[list[Loss], list[Unlooked]]:
+    """Every stated field that this version does not read, with the published cost; and what nobody knows."""
     raw = file.raw
     if config is not None:
         raw = parse_raw(json.dumps(config.content, indent=1).encode(), f"{file.raw.origin} as rendered")
     report = check(Evidence(_model(raw), _model(target) if target else None, None, None, engine), RULES)
-    return [
-        Loss(finding.subject, finding.found, finding.means)
-        for finding in report.findings
-        if finding.layer is Layer.EFFECTIVE
-        or (finding.id == "field-without-reader" and finding.severity is Severity.ERROR)
-    ]
+    lost, unknown = [], []
+    for finding in report.findings:
+        if finding.layer is Layer.EFFECTIVE:
+            lost.append(Loss(finding.subject, finding.found, finding.means))
+        elif finding.id == "field-without-reader":
+            unknown.append(Unlooked(f"{finding.subject} in {engine}", finding.means))
+    return lost, unknown
 
 
 def refuse_faulty(file: DrafterFile, target: RawConfig | None) -> None:

@@ -57,11 +57,14 @@ def render(plan: ServePlan, engine: Engine, version: str) -> Rendering:
     file = drafter if isinstance(drafter, DrafterFile) else None
     config: ConfigFile | None = None
     losses: list[Loss] = []
+    unknown: list[Unlooked] = []
     file_there = file
     if file is not None:
         refuse_faulty(file, target)
         file_there, config, losses = rendered_config(file, engine, plan.text("drafter"))
-        losses += unread_fields(file, config, engine, target) if engine.name in READ else []
+        if engine.name in READ:
+            unread, unknown = unread_fields(file, config, engine, target)
+            losses += unread
     drafts = num_draft_tokens(plan, drafter) if called else None
     parts = _MAKERS[engine.name](_Asked(plan, engine, called, drafts, file_there, target))
     if parts.cannot:
@@ -78,7 +81,7 @@ def render(plan: ServePlan, engine: Engine, version: str) -> Rendering:
         cluster=parts.cluster,
         image=_image(plan, engine, version),
         losses=(*losses, *parts.losses, *undone(plan, engine.name)),
-        unlooked=(*_unlooked(plan, engine, version, drafter), *parts.unlooked),
+        unlooked=(*_unlooked(plan, engine, version, drafter), *unknown, *parts.unlooked),
         notes=_notes(plan, config),
         drafter=file,
         drafter_config=config,
