@@ -128,3 +128,21 @@ def test_a_reduced_vocabulary_has_its_map(tmp_path: Path) -> None:
     engine = Engine.load(target, made, method="eagle3", num_draft_tokens=2)
     plain = Engine.load(target).generate([5, 6, 7], stopping=Stopping(30)).token_ids
     assert engine.generate([5, 6, 7], stopping=Stopping(30)).token_ids == plain
+
+
+@pytest.mark.parametrize("what", ["dflash", "eagle3"])
+def test_both_formats_are_the_same_drafter(what: str, tmp_path: Path) -> None:
+    """Speculators' names and numbering, read back by the strict reader, draft the same tokens."""
+    target = write_speaking_target(tmp_path, what)
+    texts = []
+    for said in ("native", "speculators"):
+        recipe = write_recipe(tmp_path, what, steps=3, more=f'format = "{said}"')
+        TRAINERS[what](Job(recipe, tmp_path / said))
+        made = tmp_path / said / "model"
+        assert main(["check", str(made), "--target", str(target), "--json"]) == 0
+        config = json.loads((made / "config.json").read_text())
+        assert ("speculators_model_type" in config) is (said == "speculators")
+        engine = Engine.load(target, made, method=what, num_draft_tokens=3)
+        generation = engine.generate([9, 8, 7], stopping=Stopping(40))
+        texts.append((generation.token_ids, generation.steps))
+    assert texts[0] == texts[1]

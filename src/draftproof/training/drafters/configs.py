@@ -36,7 +36,7 @@ def eagle3_config(size: Eagle3Size, target: DecoderShape) -> dict[str, JsonValue
         **_common(size, target),
         "draft_vocab_size": size.draft_vocab_size,
         "eagle_aux_hidden_state_layer_ids": [index + 1 for index in size.target_layer_ids],
-        "eagle_config": {"eagle_aux_hidden_state_layer_ids": ids, "use_aux_hidden_state": True},
+        "eagle_config": {"eagle_aux_hidden_state_layer_ids": ids},
         "model_type": "llama",
         "num_hidden_layers": 1,
     }

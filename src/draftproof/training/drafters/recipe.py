@@ -142,6 +142,8 @@ class DflashRecipe:
     drafter: DflashSize
     loss: BlockLoss = field(default_factory=BlockLoss)
     seed: int = 0
+    format: Literal["native", "speculators"] = "native"
+    """How it is written; SpecForge's layout is the native one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,8 @@ class Eagle3Recipe:
     drafter: Eagle3Size
     loss: ChainLoss = field(default_factory=ChainLoss)
     seed: int = 0
+    format: Literal["native", "speculators"] = "native"
+    """How it is written; SpecForge's layout is the native one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,8 @@
 A run's directory holds ``responses.jsonl``, ``metrics.jsonl``, ``snapshots/`` and ``model/``.
 """
 
-import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from draftproof.config.parse import parse_config
-from draftproof.config.raw import JsonValue, RawConfig, parse_raw
+from draftproof.config.raw import parse_raw
 from draftproof.errors import RefusedInput
 from draftproof.models.dflash.shape import read_dflash_shape
 from draftproof.models.eagle3.shape import read_eagle3_shape
@@ -23,6 +22,7 @@ from draftproof.training.drafters.checkpoint import write_drafter
 from draftproof.training.drafters.configs import dflash_config, eagle3_config
 from draftproof.training.drafters.dflash import DflashNet
 from draftproof.training.drafters.eagle3 import Eagle3Net
+from draftproof.training.drafters.formats import Served, laid_out, raw_of
 from draftproof.training.drafters.ground import Ground, lay_ground, weights_digest
 from draftproof.training.drafters.learn_blocks import BlockTask
 from draftproof.training.drafters.learn_chains import ChainTask
@@ -39,9 +39,6 @@ from draftproof.training.loop import Outcome, Report, Task, Training, run
 from draftproof.training.optimiser import Schedule
 
 __all__ = ["Job", "train_dflash", "train_eagle3", "train_mtp"]
-
-Served = tuple[Mapping[str, JsonValue], Mapping[str, Tensor]]
-"""A config and tensors that share their memory with what is trained: written anew at every snapshot."""
 
 AnyRecipe = DflashRecipe | Eagle3Recipe | MtpRecipe
 
@@ -71,7 +68,7 @@ def train_dflash(job: Job) -> Outcome:
     path, recipe = job.recipe, read_recipe(job.recipe, DflashRecipe)
     ground = _ground(job, recipe)
     config = dflash_config(recipe.drafter, ground.target.shape, ground.target.num_layers)
-    shape = read_dflash_shape(parse_config(_raw(config, path)), str(path))
+    shape = read_dflash_shape(parse_config(raw_of(config, str(path))), str(path))
     _refuse_outside(path, recipe.drafter.target_layer_ids, ground)
     if shape.mask_token_id >= shape.vocab_size:
         raise _refused(
@@ -91,7 +88,7 @@ def train_dflash(job: Job) -> Outcome:
         batch=recipe.training.batch,
         fingerprint=_mark(job, recipe, ground),
     )
-    return _run(job, task, recipe, (config, net.state_dict()))
+    return _run(job, task, recipe, laid_out((config, net.state_dict()), recipe.format, str(path)))
 
 
 def train_eagle3(job: Job) -> Outcome:
@@ -101,7 +98,7 @@ def train_eagle3(job: Job) -> Outcome:
     target = ground.target
     config = eagle3_config(recipe.drafter, target.shape)
     shape = read_eagle3_shape(
-        parse_config(_raw(config, path)), str(path), names=(), num_target_layers=target.num_layers
+        parse_config(raw_of(config, str(path))), str(path), names=(), num_target_layers=target.num_layers
     )
     _refuse_outside(path, recipe.drafter.target_layer_ids, ground)
     ids = _frequent(ground, shape.draft_vocab_size)
@@ -125,7 +122,7 @@ def train_eagle3(job: Job) -> Outcome:
     if len(ids) < target.shape.vocab_size:
         is_drafted = torch.zeros(target.shape.vocab_size, dtype=torch.bool).index_fill_(0, ids, value=True)
         tensors |= {"d2t": ids - torch.arange(len(ids)), "t2d": is_drafted}
-    return _run(job, task, recipe, (config, tensors))
+    return _run(job, task, recipe, laid_out((config, tensors), recipe.format, str(path)))
 
 
 def train_mtp(job: Job) -> Outcome:
@@ -188,10 +185,6 @@ def _run(job: Job, task: Task, recipe: AnyRecipe, served: Served) -> Outcome:
         write_drafter(job.directory / "model", *served)
 
     return run(task, training, job.directory, on_report=job.on_report, on_snapshot=serve, stop_at=job.stop_at)
-
-
-def _raw(config: Mapping[str, JsonValue], path: Path) -> RawConfig:
-    return parse_raw(json.dumps(dict(config)).encode(), f"the drafter of {path}")
 
 
 def _frequent(ground: Ground, count: int) -> Tensor:
