@@ -56,6 +56,9 @@ class Seen:
     """The view of a process, if asked for."""
 
     machine: dict[str, Any]
+    host_key: str
+    """By which the machine proved itself to the ssh client; empty for this machine."""
+
     is_quiet: bool
     """No writer of ours was at work there when it was read; False also where nobody asked."""
 
@@ -112,5 +115,6 @@ def look(
         device=frame["device"],
         consumer=frame["consumer"],
         machine=frame["machine"],
+        host_key=result.host_key,
         is_quiet=frame["is_quiet"],
     )

@@ -28,6 +28,9 @@ class CommandResult:
     is_timed_out: bool = False
     """It was ended by us because its time was up; the streams hold what had come until then."""
 
+    host_key: str = ""
+    """Type and fingerprint of the key by which the machine proved itself, as the ssh client tells it."""
+
 
 class HostUnreachable(CouldNotLook):
     """The machine did not run the program at all."""

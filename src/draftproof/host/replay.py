@@ -42,6 +42,7 @@ class _Exchange:
     stdout: str
     stderr: str
     is_timed_out: bool
+    host_key: str = ""
 
 
 @dataclass(slots=True)
@@ -85,6 +86,7 @@ class RecordingHost:
                 stdout=base64.b64encode(result.stdout).decode("ascii"),
                 stderr=base64.b64encode(result.stderr).decode("ascii"),
                 is_timed_out=result.is_timed_out,
+                host_key=result.host_key,
             )
         )
         return result
@@ -145,7 +147,8 @@ class ReplayHost:
             stdout = stdout.replace(exchange.nonce.encode(), nonce.encode())
         self._answered(exchange, stdout, answer)
         stderr = base64.b64decode(exchange.stderr)
-        return CommandResult(tuple(argv), exchange.exit_code, stdout, stderr, exchange.is_timed_out)
+        end = (exchange.exit_code, stdout, stderr, exchange.is_timed_out, exchange.host_key)
+        return CommandResult(tuple(argv), *end)
 
     def _answered(self, exchange: _Exchange, stdout: bytes, answer: Answer | None) -> None:
         given = b""

@@ -7,8 +7,9 @@ Source: ssh_config(5) of OpenSSH for the options; ssh(1) exits 255 for its own f
 
 import re
 import shlex
+import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from draftproof.errors import CouldNotLook
 from draftproof.host.protocol import LAST_WORDS, Answer, CommandResult, HostUnreachable
@@ -41,6 +42,17 @@ _OPTIONS = (
     *("-o", "LogLevel=ERROR"),
 )
 _SSH_FAILED = 255
+_MOST_LOGGED = 1 << 20
+_CHATTER = (
+    b"debug1: ",
+    b"Authenticated to ",
+    b"Authenticated using ",
+    b"Transferred: ",
+    b"Bytes per second: ",
+)
+_HOST_KEY = re.compile(rb"(?m)^debug1: Server host key: (\S+ \S+)\r?$")
+"""Logged during the key exchange. Source: OpenSSH 9.2 sshconnect.c, verify_host_key."""
+
 _NOT_FOUND = (126, 127)
 
 
@@ -105,8 +117,13 @@ class SshHost:
         Raises:
             HostUnreachable: there is no ssh client here.
         """
+        client, *words = self.command(argv)
         try:
-            return talk(self.command(argv), stdin=stdin, answer=answer, timeout_s=timeout_s)
+            # The client's own words go to a file: into our stderr the other side writes too.
+            with tempfile.NamedTemporaryFile(prefix="draftproof-ssh-") as log:
+                call = [client, "-E", log.name, "-o", "LogLevel=DEBUG1", *words]
+                result = talk(call, stdin=stdin, answer=answer, timeout_s=timeout_s)
+                said = log.read(_MOST_LOGGED)
         except OSError as error:
             raise HostUnreachable(
                 self.name,
@@ -116,6 +133,10 @@ class SshHost:
                 means="nothing was done",
                 next_step="install openssh-client",
             ) from error
+        key = _HOST_KEY.search(said)
+        told = b"".join(each for each in said.splitlines(keepends=True) if not each.startswith(_CHATTER))
+        fingerprint = printable(key.group(1).decode("ascii", "backslashreplace")) if key else ""
+        return replace(result, stderr=result.stderr + told, host_key=fingerprint)
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command here that runs ``argv`` there."""

@@ -2,14 +2,17 @@
 
 import json
 import socket
+import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from draftproof.cli.main import main
+from draftproof.deploy.hosts import Seen, look
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
 from draftproof.deploy.proof.level import Level
@@ -54,6 +57,38 @@ def test_writes_and_proves_it_over_ssh(put_there: PutThere, target: Path, ledger
     assert (receipt.state, receipt.level >= Level.L2) == (FileState.NEW, True)
     assert str(receipt.place) == f"loop:{target}"
     assert ledger.objects.fetch(receipt.old_sha256) == OLD
+
+
+def test_the_receipt_names_the_host_key(sshd: Sshd, put_there: PutThere, target: Path) -> None:
+    """Its fingerprint, as ssh-keygen tells it of the server's key, at the writing and at the reading."""
+    told = subprocess.run(
+        ["ssh-keygen", "-l", "-f", sshd.directory / "host.pub"], capture_output=True, text=True, check=True
+    )
+    facts = put_there(target, NEW, name="noisy").evidence[Level.L2].facts
+    assert facts["host_key"] == facts["host_key_at_reading"] == f"ssh-ed25519 {told.stdout.split()[1]}"
+
+
+def test_a_machine_cannot_forge_its_key(sshd: Sshd) -> None:
+    """What it prints as if it were the client is its own word, and stays in its stream."""
+    words = "printf 'debug1: Server host key: ssh-rsa SHA256:forged\\n' >&2"
+    result = sshd.host().run(["sh", "-c", words], timeout_s=60)
+    assert b"forged" in result.stderr
+    assert "forged" not in result.host_key
+    assert result.host_key.startswith("ssh-ed25519 SHA256:")
+
+
+def test_another_key_at_the_reading_is_another_machine(
+    put_there: PutThere, target: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine behind a balanced name answers the read-back: not L2, whatever it says of itself."""
+
+    def read_elsewhere(*call: Any, **more: Any) -> Seen:
+        return replace(look(*call, **more), host_key="ssh-ed25519 SHA256:another")
+
+    monkeypatch.setattr("draftproof.deploy.writing.write.look", read_elsewhere)
+    receipt = put_there(target, NEW)
+    assert (receipt.level, receipt.state) == (Level.L1, FileState.NEW)
+    assert "another host key" in receipt.evidence[2].how
 
 
 def test_noise_of_the_login_is_not_evidence(put_there: PutThere, target: Path) -> None:

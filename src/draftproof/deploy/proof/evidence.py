@@ -1,6 +1,7 @@
 """The evidence for each level of one write, from what the host's program said and what was read back."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from draftproof.deploy.hosts import Seen
@@ -19,6 +20,8 @@ def evidence_of(
     preimage: Mapping[str, Any],
     frames: Frames,
     seen: Seen | None,
+    *,
+    host_key: str = "",
 ) -> tuple[Evidence, ...]:
     """L0 to L7, one each, whether it holds and by what observation.
 
@@ -28,11 +31,12 @@ def evidence_of(
         preimage: The first thing the program said: machine, file_system.
         frames: What it said after the order: staged, receipt, failed, refused.
         seen: The read-back, None where it could not be had.
+        host_key: By which the machine proved itself when the order was given, as the ssh client tells it.
     """
     return (
         Evidence(Level.L0, True, "recorded in the ledger before the order was sent", {"sha256": sha256}),
         _staged(sha256, frames),
-        _visible(sha256, path, preimage, frames, seen),
+        _same_key(_visible(sha256, path, preimage, frames, seen), host_key, seen),
         _synced(preimage, frames),
         device_evidence(sha256, seen),
         Evidence(Level.L5, False, _same_boot(preimage), {}),
@@ -67,6 +71,17 @@ def _visible(
         return Evidence(Level.L2, False, doubts[0], facts)
     how = "another process resolved the path anew and read the whole file"
     return Evidence(Level.L2, True, how, facts)
+
+
+def _same_key(visible: Evidence, host_key: str, seen: Seen | None) -> Evidence:
+    """L2 with the host's key among its facts; another key at the read-back is another machine."""
+    if seen is None or not (host_key or seen.host_key):
+        return visible
+    facts = {**visible.facts, "host_key": host_key, "host_key_at_reading": seen.host_key}
+    if visible.holds and host_key != seen.host_key:
+        how = f"the read-back came over another host key: {seen.host_key}, written over {host_key}"
+        return Evidence(Level.L2, False, how, facts)
+    return replace(visible, facts=facts)
 
 
 def _content_doubts(sha256: Sha256, frames: Frames, seen: Seen) -> list[str]:

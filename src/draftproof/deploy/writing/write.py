@@ -67,6 +67,8 @@ class _Talk:
     is_sent: bool = False
     deadline_ms: int = 0
     frames: dict[str, dict[str, Any]] = field(default_factory=dict)
+    host_key: str = ""
+    """By which the machine proved itself when the order was given."""
 
     @property
     def old_sha256(self) -> OldDigest:
@@ -139,7 +141,7 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         "keep_bytes": KEEP_BYTES,
     }
     result = call(host, "helper", stdin=request(ask), answer=talk.answer, timeout_s=order.patience_s + 15)
-    talk.frames = frames_of(result.stdout, talk.nonce)
+    talk.frames, talk.host_key = frames_of(result.stdout, talk.nonce), result.host_key
     error = _refused(talk)
     if error is not None:
         _record_refusal(talk, error)
@@ -244,7 +246,9 @@ def _receipt(talk: _Talk, preimage: Mapping[str, Any], intent: Entry, seen: Seen
         sha256=talk.sha256,
         old_sha256=talk.old_sha256,
         asked=order.level,
-        evidence=evidence_of(talk.sha256, order.place.path, preimage, talk.frames, seen),
+        evidence=evidence_of(
+            talk.sha256, order.place.path, preimage, talk.frames, seen, host_key=talk.host_key
+        ),
         state=state,
         found_sha256=found,
         notes=_notes(talk.frames),
