@@ -74,6 +74,7 @@ def main() -> int:
                 "own_syncs_ms": median_ms(syncs),
                 "two_bare_interpreters_ms": median_ms(starts),
                 "overhead_ms": over,
+                "times_own_syncs": round(median_ms(writes) / median_ms(syncs), 2),
                 "limit_ms": LIMIT_MS,
             }
         )
