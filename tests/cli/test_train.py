@@ -9,13 +9,13 @@ import pytest
 
 from draftproof.cli.main import main
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "training" / "drafters")]
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``small_runs``
 
 pytestmark = pytest.mark.engine
 if find_spec("torch") is None:
     pytest.skip("torch is not installed", allow_module_level=True)
 
-from runs import write_recipe, write_speaking_target  # noqa: E402 - found on the path just extended
+from small_runs import write_recipe, write_speaking_target  # noqa: E402 - found on the path just extended
 
 
 def test_a_run_is_told_as_one_object(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

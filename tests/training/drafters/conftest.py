@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path[:0] = [str(Path(__file__).parents[2]), str(Path(__file__).parent)]  # for ``tiny_mtp``, ``runs``
+sys.path.insert(0, str(Path(__file__).parents[2]))  # for ``small_runs``, ``tiny_mtp`` and their like
 
 HAS_TORCH = find_spec("torch") is not None
 collect_ignore_glob = [] if HAS_TORCH else ["test_*.py"]

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from runs import write_recipe, write_speaking_target
 from safetensors.torch import load_file
 
 from draftproof.cli.main import main
 from draftproof.models.target.load import load_decoder
 from draftproof.names import HiddenIndex
+from small_runs import write_recipe, write_speaking_target
 
 pytestmark = pytest.mark.engine
 

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
-from runs import write_recipe, write_speaking_target
 from safetensors.torch import load_file, save_file
 
 from draftproof.models.dflash.load import load_dflash
 from draftproof.models.target.load import load_decoder
 from draftproof.training.drafters.train import Job, train_dflash
 from environments import peer_python
+from small_runs import write_recipe, write_speaking_target
 
 pytestmark = [pytest.mark.engine, pytest.mark.live, pytest.mark.slow]
 

@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from runs import write_recipe, write_speaking_target
 
 from draftproof.errors import CouldNotLook, RefusedInput
 from draftproof.training.drafters.recipe import DflashRecipe, fingerprint, read_recipe
 from draftproof.training.drafters.train import Job, train_dflash, train_eagle3
+from small_runs import write_recipe, write_speaking_target
 
 pytestmark = pytest.mark.engine
 

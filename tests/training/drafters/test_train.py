@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from runs import write_recipe, write_speaking_target
 from safetensors.torch import load_file
 
 from draftproof.cli.main import main
@@ -13,6 +12,7 @@ from draftproof.engine.text.stopping import Stopping
 from draftproof.errors import CouldNotLook, RefusedInput
 from draftproof.training.drafters.train import Job, train_dflash, train_eagle3, train_mtp
 from draftproof.training.loop import Report
+from small_runs import write_recipe, write_speaking_target
 
 pytestmark = pytest.mark.engine
 

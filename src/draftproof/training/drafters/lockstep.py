@@ -72,18 +72,16 @@ class Lockstep:
 
     def _attention(self, y: Tensor, name: str, window: int | None, turn: Turn) -> Tensor:
         a, here = self._shape.attention, f"{name}.self_attn"
-        q = self._linear(y, f"{here}.q_proj").unflatten(1, (a.num_heads, -1))
+        q = self._linear(y, f"{here}.q_proj").view(len(y), a.num_heads, -1)
         q, gate = q[..., : a.head_dim], q[..., a.head_dim :]
-        k, v = (
-            self._linear(y, f"{here}.{part}_proj").unflatten(1, (a.num_kv_heads, a.head_dim)) for part in "kv"
-        )
+        k, v = (self._linear(y, f"{here}.{part}_proj").view(-1, a.num_kv_heads, a.head_dim) for part in "kv")
         if a.has_qk_norm:
             q, k = self._norm(q, f"{here}.q_norm"), self._norm(k, f"{here}.k_norm")
         keys, values = self._remembered(name, "keys", turn(k)), self._remembered(name, "values", v)
         if window is not None:
             keys, values = keys[:, :, -window:], values[:, :, -window:]
         # The query heads of one key head are the rows of one product.
-        q = turn(q).unflatten(1, (a.num_kv_heads, -1))
+        q = turn(q).view(len(y), a.num_kv_heads, -1, a.head_dim)
         mixed = F.scaled_dot_product_attention(q, keys, values).flatten(1)
         if a.has_gate:
             mixed = mixed * gate.flatten(1).sigmoid()
@@ -110,10 +108,10 @@ class Lockstep:
         u = F.silu((inputs * self._weights[f"{here}.conv1d.weight"][:, 0].T).sum(1))
         keys = d.num_key_heads * d.key_dim
         q, k = (
-            _unit(part.unflatten(1, (d.num_key_heads, d.key_dim))).repeat_interleave(d.values_per_key, 1)
+            _unit(part.reshape(-1, d.num_key_heads, d.key_dim)).repeat_interleave(d.values_per_key, 1)
             for part in (u[:, :keys], u[:, keys : 2 * keys])
         )
-        v = u[:, 2 * keys :].unflatten(1, (d.num_value_heads, d.value_dim))
+        v = u[:, 2 * keys :].reshape(-1, d.num_value_heads, d.value_dim)
         beta = self._linear(y, f"{here}.in_proj_b").sigmoid()[..., None]
         rate = F.softplus(self._linear(y, f"{here}.in_proj_a") + self._weights[f"{here}.dt_bias"])
         decay = (-self._weights[f"{here}.A_log"].exp() * rate).exp()[..., None, None]
