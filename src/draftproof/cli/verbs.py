@@ -23,6 +23,7 @@ from draftproof.cli.render import render
 from draftproof.cli.rollback import rollback
 from draftproof.cli.selftest import selftest
 from draftproof.cli.train import train
+from draftproof.cli.ui import ui
 from draftproof.cli.verify import verify
 from draftproof.cli.views import views
 from draftproof.cli.watch import watch
@@ -105,6 +106,11 @@ VERBS: tuple[Verb, ...] = (
         "Print where the file lies that an engine's workers load.",
         "extension vllm",
         "Exit: 0 printed, 2 no such engine.",
+    ),
+    Verb(
+        ui,
+        "Show views, drift and acceptance live, in a browser.",
+        "ui ./drafter --intent intended.json --url http://127.0.0.1:8000",
     ),
     Verb(explain, "Explain a finding id.", "explain mask-names-token", "Exit: 0 explained, 2 no such id."),
     Verb(

@@ -63,7 +63,7 @@ def is_metrics(text: str) -> bool:
     first = text.lstrip().partition("\n")[0].strip()
     if first.startswith(("# HELP ", "# TYPE ")):
         return True
-    is_word = first.partition(" ")[0].endswith(":")  # "build: 9100" begins a log, though the grammar allows it
+    is_word = first.partition(" ")[0].endswith(":")  # "build: 9100" begins a log
     return not is_word and _sample(first) is not None
 
 

@@ -1,0 +1,79 @@
+"""``draftproof ui``: a page on loopback that shows views, drift and acceptance live."""
+
+import signal
+import threading
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from draftproof.cli.output import line
+
+if TYPE_CHECKING:
+    from draftproof.runtimes.observed.http import Address
+
+__all__ = ["ui"]
+
+_LAST_PORT = 65535
+
+
+def ui(
+    directory: Annotated[
+        str | None, typer.Argument(metavar="DIR", help="A drafter's directory, or its config file.")
+    ] = None,
+    *,
+    url: Annotated[str | None, typer.Option(metavar="URL", help="A server whose counters are read.")] = None,
+    intent: Annotated[str | None, typer.Option(metavar="PATH", help="The file that was meant.")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DIR", help="The target it is to draft for.")] = None,
+    python: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PATH", help="A Python whose transformers is asked; may be given again."),
+    ] = None,
+    port: Annotated[int, typer.Option(metavar="N", min=0, max=_LAST_PORT, help="0 takes a free one.")] = 8765,
+    interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.2, help="Between two looks.")] = 5.0,
+    timeout: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0.1, help="How long one look may take.")
+    ] = 10.0,
+) -> int:
+    """Show a directory and a server live, in a browser on this machine; both are only read.
+
+    Ends with Ctrl-C, exit 0. The page is served to this machine alone and loads nothing from elsewhere.
+    """
+    from draftproof.server.loopback import LoopbackServer
+    from draftproof.server.watcher import Subject, Watcher
+
+    _check(directory, url, intent)
+    subject = Subject(
+        directory, intent, target, tuple(dict.fromkeys(python or ())), _address(url), interval, timeout
+    )
+    watcher = Watcher(subject)
+    server = LoopbackServer(watcher, port)
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    watcher.start()
+    server.start()
+    line(f"{server.url}  (Ctrl-C ends it)")
+    ended.wait()
+    server.close()
+    watcher.close()
+    return 0
+
+
+def _address(url: str | None) -> "Address | None":
+    from draftproof.runtimes.observed.http import address_of
+
+    return None if url is None else address_of(url)
+
+
+def _check(directory: str | None, url: str | None, intent: str | None) -> None:
+    from draftproof.errors import UsageError
+
+    if directory is None and (url is None or intent is not None):
+        raise UsageError(
+            "ui",
+            expected="a directory" if intent is not None else "a directory, --url, or both",
+            found="neither" if url is None else "--intent alone",
+            where="command line",
+            means="there is nothing to show",
+            next_step="draftproof ui ./drafter --url http://127.0.0.1:8000",
+        )
