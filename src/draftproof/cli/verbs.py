@@ -90,15 +90,15 @@ VERBS: tuple[Verb, ...] = (
         _LOOKING,
     ),
     Verb(
-        probe,
-        "Ask a server prompts; read what its counters say.",
-        "probe http://127.0.0.1:8000 --reference ./target",
-        _LOOKING,
-    ),
-    Verb(
         preflight,
         "Ask an engine what it would make of a drafter.",
         "preflight ./drafter --target ./target --engine vllm --python /opt/vllm/bin/python",
+        _LOOKING,
+    ),
+    Verb(
+        probe,
+        "Ask a server prompts; read what its counters say.",
+        "probe http://127.0.0.1:8000 --reference ./target",
         _LOOKING,
     ),
     Verb(
