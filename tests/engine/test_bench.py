@@ -13,6 +13,7 @@ import pytest
 from dflash_drafters import native_config, tensors_of, write_drafter
 from drafting import prompt_of
 from draftproof.cli.main import main
+from draftproof.engine.bench import shipped
 from draftproof.engine.bench.arms import Arm, choose_arms
 from draftproof.engine.bench.lossless import divergences, noise_bound
 from draftproof.engine.bench.measure import PARTS, measure
@@ -246,3 +247,16 @@ def test_bad_calls_have_their_exit_codes(
     target = ("--target", str(tiny_targets["dense"]), "--prompts", str(prompts))
     assert main(["bench", *target, *given, *options, "--json"]) == code
     assert json.loads(capsys.readouterr().out)["schema"] == "draftproof.error/1"
+
+
+def test_the_shipped_pair_is_found_whole_or_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A target by its name, drafters by the names that begin with it; what did not come is said."""
+    monkeypatch.setattr(shipped, "_PAIR", tmp_path)
+    with pytest.raises(CouldNotLook, match="the shipped dense pair"):
+        shipped.shipped_pair("dense")
+    for name in ("dense", "dense-dflash", "dense-eagle3", "hybrid-dflash"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.json").write_text("{}")
+    (tmp_path / "dense-empty").mkdir()
+    found = shipped.shipped_pair("dense")
+    assert found == (tmp_path / "dense", [tmp_path / "dense-dflash", tmp_path / "dense-eagle3"])

@@ -13,13 +13,12 @@ _PAIR = Path(__file__).parents[2] / "pair"
 
 
 def shipped_pair(name: str) -> tuple[Path, list[Path]]:
-    """A shipped target's directory and those of its drafters.
+    """A shipped target's directory, and those of its drafters, which bear its name and their own method's.
 
     Raises:
         CouldNotLook: this copy of the product came without it.
     """
-    folder = _PAIR / name
-    target = folder / "target"
+    target = _PAIR / name
     if not (target / "config.json").is_file():
         raise CouldNotLook(
             f"the shipped {name} pair",
@@ -29,5 +28,4 @@ def shipped_pair(name: str) -> tuple[Path, list[Path]]:
             means="there is nothing to measure without a target of your own",
             next_step="name one: draftproof bench --target DIR --drafter DIR",
         )
-    others = sorted(each for each in folder.iterdir() if (each / "config.json").is_file() and each != target)
-    return target, others
+    return target, sorted(each for each in _PAIR.glob(f"{name}-*") if (each / "config.json").is_file())
