@@ -61,6 +61,6 @@ def _sizes(wanted: Wanted, costs: StepCosts) -> Iterator[Wanted]:
     is_tree = wanted.method == "ddtree"
     for size in _NODES if is_tree else _LENGTHS:
         if size <= costs.most:
-            sized = {"budget": size} if is_tree else {"num_draft_tokens": size}
-            options = replace(wanted.options, **sized)
+            given = wanted.options
+            options = replace(given, budget=size) if is_tree else replace(given, num_draft_tokens=size)
             yield Wanted(f"{wanted.name}-{size}", wanted.method, options, prepare(wanted.method, options)[1])
