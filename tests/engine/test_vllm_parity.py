@@ -1,6 +1,4 @@
-"""Our greedy DFlash and EAGLE-3 runs against real vLLM 0.32.0 on the CPU: the same tokens, and step by step the
-same number of drafts kept.
-"""
+"""Greedy DFlash and EAGLE-3 runs against real vLLM 0.32.0 on the CPU: same tokens, same drafts kept."""
 
 import json
 import random
@@ -17,7 +15,7 @@ from environments import vllm_python
 pytestmark = [pytest.mark.engine, pytest.mark.live, pytest.mark.slow]
 
 VOCAB, HIDDEN, HEAD_DIM, HEADS, INNER = 24, 64, 32, 2, 96
-"""Few tokens, so that drafters nobody trained are right now and then; vLLM's CPU attention wants heads of 32."""
+"""Few tokens, so that drafters nobody trained are right now and then; vLLM on the CPU wants heads of 32."""
 
 DRAFT_ROWS = [1, 2, 3, 5, 6, 8, 9, 10, 12, 13, 15, 17, 18, 20, 21, 23]
 """Tokens that the EAGLE-3 head knows."""
@@ -157,10 +155,8 @@ def test_tokens_and_acceptance_are_those_of_vllm(name: str, tmp_path: Path) -> N
         first, *rest = run["tokens"]
         stopping = Stopping(len(rest), ignore_eos=True)
         prompt = [*run["prompt"], first]
-        assert (
-            list(plain.generate(run["prompt"], stopping=Stopping(60, ignore_eos=True)).token_ids)
-            == run["tokens"]
-        )
+        whole = plain.generate(run["prompt"], stopping=Stopping(60, ignore_eos=True))
+        assert list(whole.token_ids) == run["tokens"]
         generation = engine.generate(prompt, stopping=stopping)
         assert list(generation.token_ids) == rest
         ours = [step.num_emitted - 1 for step in generation.steps][:-1]
