@@ -76,6 +76,6 @@ def test_a_crash_is_told(
     code, document = launched(planned(), swapping(tmp_path, pair[1], tmp_path / "other"), capsys)
     assert code == 3
     assert document["error"]["id"] == "engine-did-not-start"
-    assert "Error" in document["error"]["found"]
+    assert "mask_token_id" in document["error"]["found"]
     assert sys.executable not in document["error"]["found"]
     assert not marked(tmp_path)

@@ -15,7 +15,7 @@ _POLL_SECONDS = 0.5
 _ANSWER_SECONDS = 5.0
 _TOLD_LINES = 400
 _SHOWN_LINES = 12
-_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Interrupt)\b")
+_ERROR = re.compile(r"\b[A-Z]\w*(?:Error|Exception): ")
 
 
 class DidNotStart(CouldNotLook):
@@ -60,23 +60,23 @@ def _answers(address: Address) -> bool:
 
 
 def _failed(running: Running, why: str, told: Callable[[str], None]) -> DidNotStart:
-    """The last lines are told one by one; the last that names an error goes into the message itself."""
+    """The last lines are told one by one; its first error goes into the message itself."""
     lines = [printable(line) for line in tail(running.log, _TOLD_LINES)]
     for line in lines[-_SHOWN_LINES:]:
         told(f"  | {line}")
-    errors = [line for line in lines if _ERROR.search(line)]
-    said = (
-        f"; it said: {errors[-1]}"
-        if errors
-        else f"; its last line: {lines[-1]}"
-        if lines
-        else "; it said nothing"
-    )
     return DidNotStart(
         running.argv[0],
         expected="an engine that answers",
-        found=why + said,
+        found=f"{why}; {_own_words(lines)}",
         where=str(running.log),
         means="it was stopped and nothing is known of what it would have served",
         next_step=f"less {running.log}",
     )
+
+
+def _own_words(lines: list[str]) -> str:
+    """The first error is the cause: processes above only report that one below has failed."""
+    errors = [line for line in lines if _ERROR.search(line) and "WARNING" not in line]
+    if errors:
+        return f"it said: {errors[0]}"
+    return f"its last line: {lines[-1]}" if lines else "it said nothing"
