@@ -21,14 +21,27 @@ from typing import Any
 import pytest
 
 from draftproof.cli.main import main
+from draftproof.findings.finding import Severity
 from draftproof.names import Layer
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.engine_views import Column, table
 from draftproof.runtimes.interpreter import Answer
+from draftproof.runtimes.judge_effective import judge_effective
 from draftproof.runtimes.quantities import of_drafter, of_parsed
 from draftproof.runtimes.record import parse_records
+from draftproof.runtimes.resolve import meant_of
+from draftproof.runtimes.semantics import complete
 from environments import vllm_python
-from runtimes.effective_cases import ENGINES, TRANSCRIPTS, laid_out, pair_of, python_of, request_of
+from runtimes.effective_cases import (
+    ENGINES,
+    RECORDED,
+    TRANSCRIPTS,
+    WANTED,
+    laid_out,
+    pair_of,
+    python_of,
+    request_of,
+)
 from runtimes.tiny_checkpoints import DRAFT, write
 
 pytestmark = pytest.mark.live
@@ -98,7 +111,7 @@ def workers() -> dict[str, dict[str, Any]]:
     return told
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", RECORDED)
 def test_the_recordings_are_still_what_the_engines_say(engine: str) -> None:
     """What the other tests judge is what these engines answer today."""
     told = json.loads((TRANSCRIPTS / f"effective-{engine}.json").read_text(encoding="utf-8"))
@@ -106,6 +119,29 @@ def test_the_recordings_are_still_what_the_engines_say(engine: str) -> None:
     for case, then, here in zip(ENGINES[engine][1], told["records"], now["records"], strict=True):
         for part in ("facts", "layers", "refusal", "tensors"):
             assert here[part] == then[part], (case, part)
+
+
+@pytest.mark.parametrize(("engine", "case"), WANTED)
+def test_each_fault_is_named_before_a_start(engine: str, case: str) -> None:
+    """What the engine resolves now, held against the file: exactly these findings above a note."""
+    subject, target = laid_out(folder(), case)
+    pair = pair_of(folder(), case)
+    answer = asked(engine)
+    index = ENGINES[engine][1].index(case)
+    told = parse_records({**answer, "records": [answer["records"][index]]}, stage="preflight")
+    assert isinstance(told, list)
+    effective = complete(
+        told[0].effective,
+        pair.drafter,
+        tensors=told[0].tensors,
+        num_draft_tokens=pair.draft_tokens,
+        missing=told[0].missing,
+    )
+    meant = meant_of(subject, target)
+    assert meant is not None
+    found = judge_effective(effective, meant)
+    loud = {one.id for one in found if one.severity is not Severity.NOTE}
+    assert loud == WANTED[engine, case], found
 
 
 def columns(case: str) -> list[Column]:
