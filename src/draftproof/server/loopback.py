@@ -29,6 +29,7 @@ class LoopbackServer:
             CouldNotLook: the port is taken.
         """
         page, policy = load_page()
+        outer = self
         answers: Mapping[str, Callable[[], dict[str, object]]] = {
             "/api/views": watcher.views,
             "/api/acceptance": watcher.acceptance,
@@ -54,8 +55,7 @@ class LoopbackServer:
                     self._send(404, "text/plain; charset=utf-8", b"no such page\n")
 
             def _is_for_us(self) -> bool:
-                port = self.server.server_address[1]
-                hosts = {f"{name}:{port}" for name in (_LOOPBACK, "localhost")}
+                hosts = {f"{name}:{outer.port}" for name in (_LOOPBACK, "localhost")}
                 site = self.headers.get("Sec-Fetch-Site", "none")
                 return self.headers.get("Host", "") in hosts and site in ("none", "same-origin")
 
