@@ -1,8 +1,8 @@
 """What the shipped targets know, and what copying alone would give: numbers of the pair's model card.
 
 For each target and each set of held-out prompts: nats per token of the corpus's own answers, entropy per
-token of the target along its own greedy text, answers that are the corpus's to the last letter, and tau of the
-n-gram method. Few are the same to the letter: the target says words the likeliest way, the corpus draws.
+token of the target along its own greedy text, answers that are the corpus's to the last letter, and tau of
+the n-gram method. Few are the same to the letter: the target says words the likeliest way, the corpus draws.
 
     python bench/pair_targets.py --prompts 240
 """
