@@ -4,7 +4,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1])]  # for ``small``, ``tiny_mtp``
+sys.path.insert(0, str(Path(__file__).parents[1]))  # for ``tiny_mtp``, ``tiny_training``
 
 HAS_TORCH = find_spec("torch") is not None
 collect_ignore_glob = [] if HAS_TORCH else ["test_*.py", "*/test_*.py"]

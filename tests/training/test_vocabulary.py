@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from small import small_tokenizer
 
 from draftproof.engine.text.tokens import read_text_codec
 from draftproof.training.corpus.document import Document
 from draftproof.training.vocabulary import SPECIAL, Pieces, train_tokenizer, write_tokenizer
+from tiny_training import small_tokenizer
 
 pytestmark = pytest.mark.engine
 
