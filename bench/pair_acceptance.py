@@ -32,7 +32,7 @@ from draftproof.engine.text.stopping import Stopping
 
 PAIR = Path(__file__).parents[1] / "src" / "draftproof" / "pair"
 RESULTS = Path(__file__).parents[1] / "docs" / "reference" / "pair.json"
-MAX_NEW = 160
+MAX_NEW = 96
 RESAMPLES = 2000
 
 Counts = list[tuple[int, int]]
@@ -252,7 +252,7 @@ HEAD = """# The shipped pair: acceptance, and what faults cost
 
 `python bench/pair_acceptance.py page` writes it from `pair.json` beside it, which `arms` and `faults` of that
 script measure: greedy, drafts of a fixed size (15 tokens of a block of 16; budget 32; K as named), at most
-160 new tokens. tau is emitted tokens over steps, pooled over prompts, the bonus counted; intervals are
+96 new tokens. tau is emitted tokens over steps, pooled over prompts, the bonus counted; intervals are
 percentile bootstraps over prompts. Names and values of the prompts stand in no training text.
 """
 
