@@ -130,9 +130,10 @@ def _orthogonalised(updates: Tensor) -> Tensor:
     """[M, r, c]: the singular values of each moved near 1, by Newton-Schulz."""
     is_tall = updates.shape[1] > updates.shape[2]
     x = updates.transpose(1, 2) if is_tall else updates
-    x = x / (x.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    x = x.div(x.norm(dim=(1, 2), keepdim=True) + 1e-7)  # type: ignore[no-untyped-call]
     a, b, c = _ITERATION
     for _ in range(_NUM_ITERATIONS):
         square = x @ x.transpose(1, 2)
         x = a * x + (b * square + c * square @ square) @ x
-    return x.transpose(1, 2) if is_tall else x
+    found: Tensor = x.transpose(1, 2) if is_tall else x
+    return found

@@ -106,7 +106,7 @@ class Layers:
         step = F.softplus(self.linear(x, f"{name}.in_proj_a") + self._weights[f"{name}.dt_bias"])
         g = (-self._weights[f"{name}.A_log"].exp() * step).view(grouped)
         keys = d.num_key_heads * d.key_dim
-        q, k, v = y.split((keys, keys, d.width), -1)
+        q, k, v = y.split_with_sizes((keys, keys, d.width), -1)
         q, k = (_unit(part.view(b, t, d.num_key_heads, d.key_dim)) for part in (q, k))
         mixed = delta_rule(q, k, v.view(*grouped, d.value_dim), g, beta).reshape(z.shape) * d.key_dim**-0.5
         mixed = F.rms_norm(mixed, (d.value_dim,), self._weights[f"{name}.norm.weight"], self._shape.norm_eps)
@@ -152,7 +152,7 @@ class _Convolution(torch.autograd.Function):
 
 
 def _convolved(u: Tensor, weight: Tensor) -> Tensor:
-    result: Tensor = _Convolution.apply(u, weight[:, 0])
+    result: Tensor = _Convolution.apply(u, weight[:, 0])  # type: ignore[no-untyped-call]
     return result
 
 
