@@ -130,7 +130,7 @@ def _orthogonalised(updates: Tensor) -> Tensor:
     """[M, r, c]: the singular values of each moved near 1, by Newton-Schulz."""
     is_tall = updates.shape[1] > updates.shape[2]
     x = updates.transpose(1, 2) if is_tall else updates
-    x = x.div(x.norm(dim=(1, 2), keepdim=True) + 1e-7)  # type: ignore[no-untyped-call]
+    x = x.div(x.norm(dim=(1, 2), keepdim=True) + 1e-7)
     a, b, c = _ITERATION
     for _ in range(_NUM_ITERATIONS):
         square = x @ x.transpose(1, 2)
