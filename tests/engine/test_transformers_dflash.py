@@ -35,7 +35,7 @@ LAYOUTS: dict[str, dict[str, Any]] = {
 }
 
 
-class Lengths(StoppingCriteria):  # type: ignore[misc]  # transformers types none of it
+class Lengths(StoppingCriteria):
     """Never stops; notes how long the text was after each step."""
 
     def __init__(self) -> None:
@@ -57,9 +57,9 @@ def _assistant(config: dict[str, Any], tensors: dict[str, torch.Tensor]) -> Any:
         **said,
         rope_parameters=rope,
         sliding_window=config["sliding_window"] or 1,
-        attn_implementation="eager",
+        attn_implementation="eager",  # type: ignore[call-arg] # taken by the base class
     )
-    model = transformers.MuseGlimmerAssistantModel(wanted).double().eval()
+    model = transformers.MuseGlimmerAssistantModel(wanted).double().eval()  # type: ignore[no-untyped-call]
     model.load_state_dict({RENAMED.get(name, name): value.double() for name, value in tensors.items()})
     return model
 
@@ -77,7 +77,7 @@ def test_tokens_and_acceptance_are_those_of_transformers(layout: str, tmp_path: 
     write_drafter(tmp_path / "drafter", config, tensors)
     target = AutoModelForCausalLM.from_pretrained(
         tmp_path / "target", dtype=torch.float64, attn_implementation="eager"
-    ).eval()
+    ).eval()  # type: ignore[no-untyped-call]
     engine = Engine.load(
         tmp_path / "target",
         tmp_path / "drafter",

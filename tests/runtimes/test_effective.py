@@ -64,7 +64,7 @@ def completed(config: dict[str, Any], version: str, folder: Path, engine: str = 
 def body(**one: Any) -> dict[str, object]:
     """An answer of a program in an engine."""
     engine = {"name": "vllm", "version": "0.32.0", "path": "/opt/vllm/__init__.py"}
-    bare = {"facts": {}, "layers": None, "config": None, "refusal": None, "tensors": None}
+    bare: dict[str, object] = {"facts": {}, "layers": None, "config": None, "refusal": None, "tensors": None}
     return {"engine": engine, "records": [{**bare, **one}]}
 
 

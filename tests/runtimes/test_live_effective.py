@@ -82,7 +82,7 @@ def asked(engine: str) -> dict[str, Any]:
 @cache
 def workers() -> dict[str, dict[str, Any]]:
     """Every engine of STARTED and two without a config of their own, started in one process."""
-    requests = []
+    requests: list[dict[str, object]] = []
     for case in STARTED:
         pair = pair_of(folder(), case)
         asks = request_of("vllm", pair)

@@ -230,7 +230,7 @@ def test_the_worker_extension_under_both_runners(
     assert (facts["shared_embed"], facts["shared_head"], facts["block_drop"]) == (True, False, True)
     assert [layer["window"]["value"] for layer in record["layers"]] == [32, None]
     ways = [layer["causal"].get("value") for layer in record["layers"]]
-    assert ways == (causal or [None, None])
+    assert ways == ([None, None] if causal is None else causal)
     assert record["config"] == {"hidden_size": 64}
 
 
