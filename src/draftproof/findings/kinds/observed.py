@@ -93,8 +93,8 @@ KINDS: tuple[Kind, ...] = (
     note(
         "observed-chunks-are-steps",
         "a stream has fewer chunks than tokens",
-        "one chunk carries all tokens of a step, or of several: counting chunks as tokens understates the speed "
-        "by the acceptance length",
+        "one chunk carries all tokens of a step, or of several: counting chunks as tokens understates the "
+        "speed by the acceptance length",
         "take tokens from usage (stream_options include_usage)",
         layer=Layer.OBSERVED,
     ),
