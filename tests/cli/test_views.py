@@ -78,6 +78,7 @@ def test_the_keys_are_the_contract(capsys: Capture, tmp_path: Path) -> None:
         "subject",
         "intent",
         "interpreters",
+        "engine",
         "fields",
         "findings",
         "not_looked",

@@ -1,12 +1,13 @@
 """``draftproof ui``: a page on loopback that shows views, drift and acceptance live."""
 
 import signal
+import sys
 import threading
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.output import line
+from draftproof.cli.output import emit_json, line
 
 if TYPE_CHECKING:
     from draftproof.runtimes.observed.http import Address
@@ -33,6 +34,9 @@ def ui(
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long one look may take.")
     ] = 10.0,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Say where the page is as one JSON object.")
+    ] = False,
 ) -> int:
     """Show a directory and a server live, in a browser on this machine; both are only read.
 
@@ -52,7 +56,11 @@ def ui(
         signal.signal(number, lambda *_: ended.set())
     watcher.start()
     server.start()
-    line(f"{server.url}  (Ctrl-C ends it)")
+    if as_json:
+        emit_json({"schema": "draftproof.ui/1", "url": server.url})
+        sys.stdout.flush()
+    else:
+        line(f"{server.url}  (Ctrl-C ends it)")
     ended.wait()
     server.close()
     watcher.close()

@@ -72,6 +72,7 @@ _ROWS = (
     Failure("write-refused", 1, "the write would not be safe; nothing was changed", _SAFE),
     Failure("write-through-symlink", 1, "the target, or a directory above it, is a symbolic link", _SAFE),
     Failure("write-into-hub-cache", 1, "the target lies in a content-addressed download cache", _SAFE),
+    Failure("write-into-ledger", 1, "the target lies in the ledger that would record the write", _SAFE),
     Failure("write-escapes-root", 1, "the path is not below the root it was declared to be below", _SAFE),
     Failure("write-not-regular", 1, "there is a directory, device, socket or pipe", _SAFE),
     Failure("write-many-names", 1, "the file has further hard links, which would keep the old bytes", _SAFE),

@@ -2,6 +2,7 @@
 
 from draftproof.config.raw import JsonValue
 from draftproof.models.target.shape import DecoderShape
+from draftproof.names import LayerId, hidden_index
 from draftproof.training.drafters.recipe import DflashSize, Eagle3Size
 
 __all__ = ["dflash_config", "eagle3_config"]
@@ -35,7 +36,7 @@ def eagle3_config(size: Eagle3Size, target: DecoderShape) -> dict[str, JsonValue
         "architectures": ["LlamaForCausalLMEagle3"],
         **_common(size, target),
         "draft_vocab_size": size.draft_vocab_size,
-        "eagle_aux_hidden_state_layer_ids": [index + 1 for index in size.target_layer_ids],
+        "eagle_aux_hidden_state_layer_ids": [hidden_index(LayerId(one)) for one in size.target_layer_ids],
         "eagle_config": {"eagle_aux_hidden_state_layer_ids": ids},
         "model_type": "llama",
         "num_hidden_layers": 1,

@@ -15,7 +15,7 @@ from safetensors.torch import save
 from draftproof.config.raw import JsonValue
 from draftproof.engine.text.tokens import read_text_codec
 from draftproof.errors import RefusedInput
-from draftproof.names import HiddenIndex
+from draftproof.names import HiddenIndex, LayerId, hidden_index
 from draftproof.training.drafters.checkpoint import write_file
 from draftproof.training.drafters.configs import dflash_config, eagle3_config
 from draftproof.training.drafters.ground import Ground, lay_ground
@@ -75,7 +75,7 @@ def _draft_config(recipe: Recipe, ground: Ground) -> dict[str, JsonValue]:
 def _speculators(recipe: Recipe, ground: Ground, target: Path, path: Path, out: Path) -> list[Path]:
     """Hidden states of every text with the target's last one behind the taps, and the call."""
     del path
-    taps = tuple(HiddenIndex(index + 1) for index in recipe.drafter.target_layer_ids)
+    taps = tuple(hidden_index(LayerId(one)) for one in recipe.drafter.target_layer_ids)
     rows = ground.rows((*taps, HiddenIndex(ground.target.num_layers)))
     states = out / "hidden_states"
     states.mkdir(exist_ok=True)
@@ -104,7 +104,7 @@ def _speculators(recipe: Recipe, ground: Ground, target: Path, path: Path, out: 
 
 def _call(recipe: Recipe, target: Path, out: Path) -> list[list[str]]:
     """The arguments; hidden states are numbered as speculators do, one more than ours."""
-    taps = [str(index + 1) for index in recipe.drafter.target_layer_ids]
+    taps = [str(hidden_index(LayerId(one))) for one in recipe.drafter.target_layer_ids]
     going = recipe.training
     said = [
         ["speculators", "train"],
