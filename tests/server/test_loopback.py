@@ -157,14 +157,24 @@ def test_nothing_to_show(argv: list[str], capsys: pytest.CaptureFixture[str]) ->
     assert "next" in capsys.readouterr().err
 
 
-def test_the_verb_serves_until_it_is_ended(tmp_path: Path) -> None:
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_the_verb_serves_until_it_is_ended(tmp_path: Path, options: list[str]) -> None:
     """``draftproof ui`` says where the page is, and a signal ends it with 0."""
-    argv = [sys.executable, "-m", "draftproof", "ui", str(stale(tmp_path / "drafter")), "--port", "0"]
+    argv = [
+        sys.executable,
+        "-m",
+        "draftproof",
+        "ui",
+        str(stale(tmp_path / "drafter")),
+        "--port",
+        "0",
+        *options,
+    ]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None
         told = process.stdout.readline()
-        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/ ", told)[0])
+        port = int(re.findall(r"http://127\.0\.0\.1:(\d+)/", told)[0])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
         connection.request("GET", "/")
         assert connection.getresponse().status == 200
