@@ -28,11 +28,11 @@ right: .envs/wheel/.ready  ## the wing without torch, against the built wheel (m
 	.envs/wheel/bin/python -m pytest -q -n 2 --dist loadfile -m "not engine and not live and not root and not ssh"
 
 engine: .envs/engine/.ready  ## the wing with torch, against the built wheel (minutes)
-	.envs/engine/bin/python -m pytest -q -m "engine and not live"
+	OMP_NUM_THREADS=1 .envs/engine/bin/python -m pytest -q -n 2 --dist loadfile -m "engine and not live"
 
 live: .envs/wheel/.ready .envs/engine/.ready $(OLD_HF)/.ready $(NEW_HF)/.ready  ## real peers, each in its environment
 	.envs/wheel/bin/python -m pytest -q -n 2 --dist loadfile -m "live and not engine"
-	.envs/engine/bin/python -m pytest -q -m "live and engine"
+	OMP_NUM_THREADS=1 .envs/engine/bin/python -m pytest -q -n 2 --dist loadfile -m "live and engine"
 
 # These drive real shells, sshd, strace and mounts; what a busy machine made late is run once more, and said.
 hard: .envs/wheel/.ready  ## system calls broken, links and power cut, mounts, fleets (needs root and Debian packages)
