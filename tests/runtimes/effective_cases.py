@@ -124,7 +124,7 @@ WANTED: dict[tuple[str, str], set[str]] = {
     ("vllm-0.20.1", "unsorted"): {"effective-taps"},
     ("vllm-0.20.1", "speculators"): set(),
     ("vllm-0.20.1", "eagle3"): set(),
-    ("vllm-0.20.1", "eagle3-nested"): {"effective-taps"},
+    ("vllm-0.20.1", "eagle3-nested"): set(),  # not read there, but its default taps are those of this file
     ("sglang-0.5.23", "full"): set(),
     ("sglang-0.5.23", "sliding"): set(),
     ("sglang-0.5.23", "mixed"): set(),

@@ -169,7 +169,9 @@ def columns(case: str) -> list[Column]:
 def test_file_parsed_preflight_and_worker_agree(case: str) -> None:
     """A healthy drafter is one and the same thing at four layers; what decides is known at all four."""
     rows = {row.name: row for row in table(columns(case))}
-    assert {name: row.first_wrong for name, row in rows.items() if row.first_wrong is not None} == {}
+    wrong = {name: row.first_wrong for name, row in rows.items() if row.first_wrong is not None}
+    # The EAGLE-3 drafter starts without weights: vLLM then lends it the target's head, and that is told.
+    assert wrong == ({"shared_head": 3} if case == "eagle3" else {})
     decisive = ["aux_layers", "layers/0/window", "layers/0/causal"]
     decisive += ["mask_id", "fc_features", "shared_head"] if case != "eagle3" else []
     for name in decisive:
@@ -194,7 +196,7 @@ def test_unsorted_taps_are_sorted_by_the_engine_alone() -> None:
 def test_a_tap_out_of_range_breaks_at_the_first_draft() -> None:
     """It starts, every record looks well; the first request raises, as the preflight foresaw."""
     started = workers()["out-of-range"]
-    assert "expects 3" in started["first_draft"]
+    assert "expects 192 concatenated" in started["first_draft"], "three taps of 64, and two were caught"
     assert workers()["full"]["first_draft"] is None
 
 
