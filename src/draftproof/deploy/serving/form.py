@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from draftproof.deploy.serving.rendering import Rendering
+from draftproof.errors import UsageError
 
-__all__ = ["Form", "Text"]
+__all__ = ["Form", "Text", "no_form"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +25,15 @@ class Form:
     title: str
     write: Callable[[Rendering], list[Text]]
     """Raises UsageError where the plan does not fit into it."""
+
+
+def no_form(form: str, why: str) -> UsageError:
+    """The plan does not fit into a form."""
+    return UsageError(
+        "--format",
+        expected="a form that can hold this plan",
+        found=f"{form}: {why}",
+        where="command line",
+        means="nothing was rendered",
+        next_step="draftproof render --help",
+    )

@@ -8,12 +8,11 @@ import re
 from collections.abc import Sequence
 
 from draftproof.config.raw import JsonValue
-from draftproof.deploy.serving.form import Form, Text
+from draftproof.deploy.serving.form import Form, Text, no_form
 from draftproof.deploy.serving.quoting import kubernetes_text, yaml_text
 from draftproof.deploy.serving.reason import Said
 from draftproof.deploy.serving.rendering import Option, Rendering
 from draftproof.deploy.serving.single import model_paths
-from draftproof.errors import UsageError
 
 __all__ = ["ORCHESTRATED"]
 
@@ -25,7 +24,7 @@ _GPU = "nvidia.com/gpu"
 
 def _deployment(made: Rendering) -> list[Text]:
     if made.nodes > 1:
-        raise _no_form("kubernetes", "a Deployment has one pod a replica; take lws or dynamo")
+        raise no_form("kubernetes", "a Deployment has one pod a replica; take lws or dynamo")
     name = _dns_name(made, "kubernetes")
     labels: JsonValue = {"app": name}
     deployment: dict[str, JsonValue] = {
@@ -55,7 +54,7 @@ def _service(made: Rendering, name: str) -> dict[str, JsonValue]:
 def _helm(made: Rendering) -> list[Text]:
     """Values of the production stack, whose chart writes model, host and port itself."""
     if made.engine.name != "vllm" or made.nodes > 1:
-        raise _no_form("helm", "the production stack serves vLLM, one pod a replica")
+        raise no_form("helm", "the production stack serves vLLM, one pod a replica")
     image = str(made.image.value)
     repository, _, tag = image.rpartition(":")
     arguments: list[JsonValue] = [
@@ -81,7 +80,7 @@ def _helm(made: Rendering) -> list[Text]:
 def _lws(made: Rendering) -> list[Text]:
     cluster = made.cluster
     if cluster is None or made.nodes == 1:
-        raise _no_form("lws", "a LeaderWorkerSet is for several nodes of an engine that spreads by itself")
+        raise no_form("lws", "a LeaderWorkerSet is for several nodes of an engine that spreads by itself")
     name = _dns_name(made, "lws")
     leader = _pod(made, _pod_argv(made, cluster.options(made.nodes, 0, _LEADER)), serves=True)
     worker = _pod(made, _pod_argv(made, cluster.options(made.nodes, _INDEX, _LEADER)), serves=False)
@@ -105,9 +104,9 @@ def _lws(made: Rendering) -> list[Text]:
 def _dynamo(made: Rendering) -> list[Text]:
     """A graph of a frontend and one kind of worker; host and port are the frontend's."""
     if made.engine.name not in ("vllm", "sglang"):
-        raise _no_form("dynamo", "rendered for its vLLM and SGLang workers only")
+        raise no_form("dynamo", "rendered for its vLLM and SGLang workers only")
     if not made.plan.text("image"):
-        raise _no_form("dynamo", "an engine's own image holds no Dynamo; name one with image")
+        raise no_form("dynamo", "an engine's own image holds no Dynamo; name one with image")
     kept = [option for option in made.options if option.flag not in ("--host", "--port")]
     words = [*made.model.argv, *(element for option in kept for element in option.argv)]
     container: dict[str, JsonValue] = {
@@ -187,19 +186,8 @@ def _env(made: Rendering) -> list[JsonValue]:
 def _dns_name(made: Rendering, form: str) -> str:
     name = made.plan.text("name")
     if not _NAME.fullmatch(name):
-        raise _no_form(form, f"{name!r} is no name of a Kubernetes object")
+        raise no_form(form, f"{name!r} is no name of a Kubernetes object")
     return name
-
-
-def _no_form(form: str, why: str) -> UsageError:
-    return UsageError(
-        "--format",
-        expected="a form that can hold this plan",
-        found=f"{form}: {why}",
-        where="command line",
-        means="nothing was rendered",
-        next_step="draftproof render --help",
-    )
 
 
 ORCHESTRATED = (

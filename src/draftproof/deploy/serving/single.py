@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 
 from draftproof.config.raw import JsonValue
-from draftproof.deploy.serving.form import Form, Text
+from draftproof.deploy.serving.form import Form, Text, no_form
 from draftproof.deploy.serving.quoting import (
     compose_text,
     shell_line,
@@ -15,7 +15,6 @@ from draftproof.deploy.serving.quoting import (
 )
 from draftproof.deploy.serving.reason import Said
 from draftproof.deploy.serving.rendering import Option, Rendering
-from draftproof.errors import UsageError
 
 __all__ = ["SINGLE"]
 
@@ -61,14 +60,14 @@ def _yaml(made: Rendering) -> list[Text]:
     if made.settings is not None:
         return [Text(made.settings.name, yaml_text(made.settings.content))]
     if made.engine.name == "llamacpp":
-        raise _no_form("yaml", "llama-server reads no options from a YAML file")
+        raise no_form("yaml", "llama-server reads no options from a YAML file")
     if made.nodes > 1:
-        raise _no_form("yaml", "its rank must be said to each machine; take argv, shell or systemd")
+        raise no_form("yaml", "its rank must be said to each machine; take argv, shell or systemd")
     content = dict(_entry(option) for option in (made.model, *made.options))
     if made.engine.name == "sglang":
         nested = [flag for flag, value in content.items() if isinstance(value, dict | list)]
         if nested:
-            raise _no_form("yaml", f"SGLang takes no tables or lists from it: {', '.join(nested)}")
+            raise no_form("yaml", f"SGLang takes no tables or lists from it: {', '.join(nested)}")
     return [Text("config.yaml", yaml_text(content))]
 
 
@@ -116,7 +115,7 @@ def _percent(text: str) -> str:
 
 def _compose(made: Rendering) -> list[Text]:
     if made.nodes > 1:
-        raise _no_form("compose", "compose runs on one machine; take kubernetes, lws, systemd or ray")
+        raise no_form("compose", "compose runs on one machine; take kubernetes, lws, systemd or ray")
     (command,) = made.commands()
     program = len(made.program)
     devices: dict[str, JsonValue] = {
@@ -167,9 +166,9 @@ def _ray(made: Rendering) -> list[Text]:
     Source: vLLM examples/online_serving/run_cluster.sh, by its flags only.
     """
     if made.engine.name != "vllm":
-        raise _no_form("ray", "only vLLM spreads its workers over Ray")
+        raise no_form("ray", "only vLLM spreads its workers over Ray")
     if made.nodes == 1:
-        raise _no_form("ray", "the plan has one node")
+        raise no_form("ray", "the plan has one node")
     said = made.plan.said["nodes"]
     backend = Option("--distributed-executor-backend", Said("ray", "Ray places the workers", said.source))
     env = {name: str(value.value) for name, value in made.env.items()}
@@ -181,17 +180,6 @@ def _ray(made: Rendering) -> list[Text]:
         Text("ray-leader.sh", f"#!/bin/sh\nset -eu\n{_verify_shell(made)}{head}\nexec {serve}\n"),
         Text("ray-worker.sh", f"#!/bin/sh\nset -eu\n{_verify_shell(made)}exec {worker}\n"),
     ]
-
-
-def _no_form(form: str, why: str) -> UsageError:
-    return UsageError(
-        "--format",
-        expected="a form that can hold this plan",
-        found=f"{form}: {why}",
-        where="command line",
-        means="nothing was rendered",
-        next_step="draftproof render --help",
-    )
 
 
 SINGLE = (
