@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from draftproof.config.raw import JsonValue
+from draftproof.runtimes.agreed import a_count, a_flag, a_text, an_object, objects, texts
 from draftproof.runtimes.interpreter import NoAnswer
 
 __all__ = [
@@ -177,134 +178,105 @@ class Build:
 def read_build(engine: str, body: Mapping[str, object]) -> Build | NoAnswer:
     """The probe's answer; NoAnswer where it is not of the agreed form."""
     try:
-        return _build(engine, _object(body))
+        return _build(engine, an_object(body))
     except (KeyError, TypeError, ValueError) as error:
         return NoAnswer(f"an answer of another form than agreed ({type(error).__name__}: {error})")
 
 
 def _build(engine: str, body: Json) -> Build:
-    found = _object(body["imported"])
-    imported = Imported(*(_text(found[key]) for key in ("kind", "root", "finder", "why")))
-    entries = [_text(one["entry"]) for one in _objects(body["path"])]
+    found = an_object(body["imported"])
+    imported = Imported(*(a_text(found[key]) for key in ("kind", "root", "finder", "why")))
+    entries = [a_text(one["entry"]) for one in objects(body["path"])]
     root = imported.root
     return Build(
         engine,
-        {key: _text(value) for key, value in _object(body["python"]).items()},
+        {key: a_text(value) for key, value in an_object(body["python"]).items()},
         tuple(
-            Copy(*(_text(one[key]) for key in ("entry", "from", "kind", "root")))
-            for one in _objects(body["copies"])
+            Copy(*(a_text(one[key]) for key in ("entry", "from", "kind", "root")))
+            for one in objects(body["copies"])
         ),
         tuple(one for one in entries if root and (one == root or one.startswith(root + "/"))),
         imported,
-        tuple(map(_claim, _objects(body["claims"]))),
-        _contents(_object(body["contents"])) if "contents" in body else None,
-        {name: _texts(value) for name, value in _object(body["installed"]).items()},
+        tuple(map(_claim, objects(body["claims"]))),
+        _contents(an_object(body["contents"])) if "contents" in body else None,
+        {name: texts(value) for name, value in an_object(body["installed"]).items()},
         {
-            name: _optional_texts(_object(_object(value)["constants"]))
-            for name, value in _object(body["beside"]).items()
+            name: _optional_texts(an_object(an_object(value)["constants"]))
+            for name, value in an_object(body["beside"]).items()
             if value is not None
         },
-        None if body["process"] is None else _process(_object(body["process"])),
-        _object(body["import"]) if "import" in body else None,
+        None if body["process"] is None else _process(an_object(body["process"])),
+        an_object(body["import"]) if "import" in body else None,
     )
 
 
 def _claim(one: Json) -> Claim:
     return Claim(
-        _text(one["name"]),
-        _text(one["version"]),
-        _text(one["folder"]),
-        _texts(one["requires"]),
-        _text(one["direct_url"]),
-        _text(one["installer"]),
-        _flag(one["has_record"]),
+        a_text(one["name"]),
+        a_text(one["version"]),
+        a_text(one["folder"]),
+        texts(one["requires"]),
+        a_text(one["direct_url"]),
+        a_text(one["installer"]),
+        a_flag(one["has_record"]),
     )
 
 
 def _contents(body: Json) -> Contents:
     return Contents(
-        None if body["owner"] is None else _text(body["owner"]),
-        None if body["record"] is None else _record(_object(body["record"])),
-        _texts(body["extra"]),
-        _bytecode(_object(body["bytecode"])),
-        tuple(map(_library, _objects(body["native"]))),
-        _optional_texts(_object(body["constants"])),
-        _text(body["commit"]),
-        tuple(map(_said, _objects(body["answers"]))),
+        None if body["owner"] is None else a_text(body["owner"]),
+        None if body["record"] is None else _record(an_object(body["record"])),
+        texts(body["extra"]),
+        _bytecode(an_object(body["bytecode"])),
+        tuple(map(_library, objects(body["native"]))),
+        _optional_texts(an_object(body["constants"])),
+        a_text(body["commit"]),
+        tuple(map(_said, objects(body["answers"]))),
     )
 
 
 def _record(one: Json) -> Record:
-    rows, hashed, checked = (_count(one[key]) for key in ("rows", "hashed", "checked"))
-    missing, modified = _texts(one["missing"]), _texts(one["modified"])
+    rows, hashed, checked = (a_count(one[key]) for key in ("rows", "hashed", "checked"))
+    missing, modified = texts(one["missing"]), texts(one["modified"])
     return Record(rows, hashed, checked, modified, missing, _reasons(one["unreadable"]))
 
 
 def _bytecode(one: Json) -> Bytecode:
-    current, compared, foreign = (_count(one[key]) for key in ("current", "compared", "foreign"))
-    outdated, stale, sourceless = (_texts(one[key]) for key in ("outdated", "stale", "sourceless"))
+    current, compared, foreign = (a_count(one[key]) for key in ("current", "compared", "foreign"))
+    outdated, stale, sourceless = (texts(one[key]) for key in ("outdated", "stale", "sourceless"))
     return Bytecode(current, compared, foreign, outdated, stale, sourceless, _reasons(one["unread"]))
 
 
 def _library(one: Json) -> Library:
-    holds = None if one["holds"] is None else _texts(one["holds"])
-    return Library(_text(one["path"]), _count(one["size"]), _text(one["build_id"]), holds, _text(one["why"]))
+    holds = None if one["holds"] is None else texts(one["holds"])
+    return Library(
+        a_text(one["path"]), a_count(one["size"]), a_text(one["build_id"]), holds, a_text(one["why"])
+    )
 
 
 def _said(one: Json) -> Said:
     forms = one["forms"]
     if not isinstance(forms, list):
         raise TypeError(f"a list was agreed, not {forms!r}")
-    file = None if one["file"] is None else _text(one["file"])
-    return Said(file, _flag(one["has_symbol"]), tuple(map(_flag, forms)), _text(one["why"]))
+    file = None if one["file"] is None else a_text(one["file"])
+    return Said(file, a_flag(one["has_symbol"]), tuple(map(a_flag, forms)), a_text(one["why"]))
 
 
 def _process(one: Json) -> Process:
-    env = {key: _text(value) for key, value in _object(one["env"]).items()}
+    env = {key: a_text(value) for key, value in an_object(one["env"]).items()}
     return Process(
-        _count(one["pid"]), _text(one["exe"]), _text(one["cwd"]), env, _texts(one["roots"]), _text(one["why"])
+        a_count(one["pid"]),
+        a_text(one["exe"]),
+        a_text(one["cwd"]),
+        env,
+        texts(one["roots"]),
+        a_text(one["why"]),
     )
 
 
 def _reasons(value: JsonValue) -> tuple[str, ...]:
-    return tuple(f"{_text(one['path'])}: {_text(one['why'])}" for one in _objects(value))
+    return tuple(f"{a_text(one['path'])}: {a_text(one['why'])}" for one in objects(value))
 
 
 def _optional_texts(value: Json) -> dict[str, str | None]:
-    return {key: None if one is None else _text(one) for key, one in value.items()}
-
-
-def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list was agreed, not {value!r}")
-    return [_object(one) for one in value]
-
-
-def _object(value: object) -> dict[str, JsonValue]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object was agreed, not {value!r}")
-    return value
-
-
-def _texts(value: JsonValue) -> tuple[str, ...]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list was agreed, not {value!r}")
-    return tuple(map(_text, value))
-
-
-def _text(value: JsonValue) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a text was agreed, not {value!r}")
-    return value
-
-
-def _count(value: JsonValue) -> int:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise TypeError(f"a whole number was agreed, not {value!r}")
-    return value
-
-
-def _flag(value: JsonValue) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"true or false was agreed, not {value!r}")
-    return value
+    return {key: None if one is None else a_text(one) for key, one in value.items()}

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 
 from draftproof.config.raw import JsonValue, RawConfig
+from draftproof.runtimes.agreed import a_text, an_object, objects
 from draftproof.runtimes.interpreter import NoAnswer, Way, ask
 
 __all__ = [
@@ -139,73 +140,55 @@ def parse_answer(python: str, body: Mapping[str, object]) -> HfReading | NoAnswe
 
 def _reading(python: str, body: Mapping[str, object]) -> HfReading | NoAnswer:
     error = body["error"]
-    refusal = None if error is None else _refusal(_object(error))
+    refusal = None if error is None else _refusal(an_object(error))
     if body["library"] is None:
         said = f"{refusal.type}: {refusal.message}" if refusal else "no reason given"
         return NoAnswer(f"it has no transformers that can be imported ({said})")
-    library = _object(body["library"])
+    library = an_object(body["library"])
     parsed = refusal is None
     return HfReading(
         python,
-        _text(body["python"]),
-        _text(library["version"]),
-        _text(library["path"]),
-        _text(body["class"]) if parsed else None,
-        _object(body["values"]) if parsed else {},
-        _object(body["defaults"]) if parsed and body["defaults"] is not None else {},
-        {old: _text(new) for old, new in _object(body["aliases"]).items()} if parsed else {},
-        _trials(_object(body["trials"])) if parsed and body["trials"] is not None else None,
+        a_text(body["python"]),
+        a_text(library["version"]),
+        a_text(library["path"]),
+        a_text(body["class"]) if parsed else None,
+        an_object(body["values"]) if parsed else {},
+        an_object(body["defaults"]) if parsed and body["defaults"] is not None else {},
+        {old: a_text(new) for old, new in an_object(body["aliases"]).items()} if parsed else {},
+        _trials(an_object(body["trials"])) if parsed and body["trials"] is not None else None,
         refusal,
     )
 
 
 def _refusal(error: Mapping[str, JsonValue]) -> Refusal:
-    return Refusal(_text(error["stage"]), _text(error["type"]), " ".join(_text(error["message"]).split()))
+    return Refusal(a_text(error["stage"]), a_text(error["type"]), " ".join(a_text(error["message"]).split()))
 
 
 def _trials(body: Mapping[str, JsonValue]) -> Trials:
     return Trials(
-        tuple(Ablation(_path(one["path"]), _moved(one["moved"])) for one in _objects(body["ablations"])),
+        tuple(Ablation(_path(one["path"]), _moved(one["moved"])) for one in objects(body["ablations"])),
         tuple(
             Flip(
                 *_setting(one["set"]),
                 None if one["given"] is None else _setting(one["given"]),
                 _moved(one["moved"]),
             )
-            for one in _objects(body["flips"])
+            for one in objects(body["flips"])
         ),
-        tuple(Hoist(_path(one["path"]), _path(one["to"])) for one in _objects(body["hoists"])),
+        tuple(Hoist(_path(one["path"]), _path(one["to"])) for one in objects(body["hoists"])),
     )
 
 
 def _setting(value: JsonValue) -> tuple[KeyPath, JsonValue]:
-    body = _object(value)
+    body = an_object(value)
     return _path(body["path"]), body["value"]
 
 
 def _moved(value: JsonValue) -> tuple[Moved, ...]:
-    return tuple(Moved(_path(one["path"]), one["before"], one["after"]) for one in _objects(value))
+    return tuple(Moved(_path(one["path"]), one["before"], one["after"]) for one in objects(value))
 
 
 def _path(value: JsonValue) -> KeyPath:
     if not isinstance(value, list):
         raise TypeError(f"a path is a list, not {value!r}")
-    return tuple(_text(key) for key in value)
-
-
-def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    if not isinstance(value, list):
-        raise TypeError(f"a list was agreed, not {value!r}")
-    return [_object(one) for one in value]
-
-
-def _object(value: object) -> dict[str, JsonValue]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object was agreed, not {value!r}")
-    return value
-
-
-def _text(value: object) -> str:
-    if not isinstance(value, str):
-        raise TypeError(f"a string was agreed, not {value!r}")
-    return value
+    return tuple(a_text(key) for key in value)
