@@ -21,7 +21,7 @@ from tiny_mtp import MTP_CONFIGS, HandMtp, write_tiny_mtp
 
 pytestmark = pytest.mark.engine
 
-KINDS = ("dense", "hybrid")
+KINDS = tuple(MTP_CONFIGS)
 SAMPLED = Sampling(temperature=0.9, top_k=40, seed=5)
 
 
@@ -66,7 +66,7 @@ def test_every_draft_is_what_the_formulas_give(
     kind: str, engines: dict[str, Engine], folders: dict[str, Path]
 ) -> None:
     """At every step the chain equals that of the formulas run by hand from the first token on, in float64."""
-    by_hand, engine = HandMtp(folders[kind]), engines[kind]
+    by_hand, engine = HandMtp(folders[kind], kind), engines[kind]
 
     def look(context: Context, proposal: Proposal) -> None:
         if len(context.tokens) > 1:
@@ -82,18 +82,19 @@ def test_every_draft_is_what_the_formulas_give(
 def test_rows_are_those_of_the_formulas(
     kind: str, engines: dict[str, Engine], folders: dict[str, Path]
 ) -> None:
-    """Read in any pieces, the head's rows equal the formulas' to 1e-10."""
-    by_hand, target = HandMtp(folders[kind]), engines[kind].target
+    """Read in any pieces, every layer's rows equal the formulas' to 1e-10."""
+    by_hand, target = HandMtp(folders[kind], kind), engines[kind].target
     head = load_mtp(folders[kind], target)
     hidden = torch.randn(20, 48, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
     tokens = prompt_of(4, 20)
-    wanted = by_hand.outputs(hidden, tokens)
-    session = head.new_session()
-    at = 0
-    for count in (7, 1, 1, 11):
-        rows = head.read(session, hidden[at : at + count], tokens[at : at + count])
-        assert torch.allclose(rows, wanted[at : at + count], rtol=0, atol=1e-10)
-        at += count
+    for layer in range(head.num_layers):
+        wanted = by_hand.outputs(hidden, tokens, layer)
+        session = head.new_session()
+        at = 0
+        for count in (7, 1, 1, 11):
+            rows = head.read(session, hidden[at : at + count], tokens[at : at + count], layer=layer)
+            assert torch.allclose(rows, wanted[at : at + count], rtol=0, atol=1e-10)
+            at += count
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), SAMPLED], ids=["greedy", "drawn"])
@@ -193,8 +194,8 @@ def test_a_head_with_a_hole_is_refused(lost: str, tmp_path: Path) -> None:
         Engine.load(tmp_path, method="mtp", with_text=False)
 
 
-def test_two_layers_are_refused(tmp_path: Path) -> None:
-    """A head of two layers is another model; it is told by the number its config announces."""
+def test_fewer_layers_than_announced_are_refused(tmp_path: Path) -> None:
+    """A config that announces two layers beside the tensors of one is refused."""
     write_tiny_mtp(tmp_path, "hybrid")
     (tmp_path / "config.json").write_text(json.dumps({**MTP_CONFIGS["hybrid"], "mtp_num_hidden_layers": 2}))
     with pytest.raises(RefusedInput):
@@ -213,3 +214,29 @@ def test_drawn_drafts_carry_their_distributions(engines: dict[str, Engine]) -> N
 
     start = partial(Watched, engine.start_proposer(), look)
     run(engine, prompt_of(1, 10), 30, start, SAMPLED)
+
+
+def test_a_vocabulary_that_is_the_target_s_is_held_once(tmp_path: Path) -> None:
+    """DeepSeek's checkpoints repeat embedding and head in the layer; the same numbers are the same tensor."""
+    write_tiny_mtp(tmp_path, "deepseek")
+    tensors = load_file(tmp_path / "model.safetensors")
+    tensors["model.layers.3.embed_tokens.weight"] = tensors["model.embed_tokens.weight"].clone()
+    tensors["model.layers.3.shared_head.head.weight"] = tensors["lm_head.weight"].clone()
+    save_file(tensors, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    target = Engine.load(tmp_path, with_text=False).target
+    (layer,) = load_mtp(tmp_path, target).layers
+    assert layer.embedding is target.embedding
+    rows = torch.randn(2, 48)
+    assert torch.equal(layer.head(rows), target.head(rows))
+
+
+@pytest.mark.parametrize("kind", ["three layers", "deepseek, two layers"])
+def test_a_layer_that_is_not_in_the_row_is_refused(kind: str, tmp_path: Path) -> None:
+    """Layers are numbered without a gap; one that stands apart belongs to no head known here."""
+    write_tiny_mtp(tmp_path, kind)
+    tensors = load_file(tmp_path / "model.safetensors")
+    old, new = ("mtp.layers.2.", "mtp.layers.5.") if kind == "three layers" else ("layers.4.", "layers.6.")
+    moved = {name.replace(old, new): tensor for name, tensor in tensors.items()}
+    save_file(moved, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(RefusedInput):
+        Engine.load(tmp_path, method="mtp", with_text=False)

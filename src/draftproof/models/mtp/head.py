@@ -1,14 +1,17 @@
-"""The multi-token-prediction head of Qwen3-Next, 3.5 and 3.6: one more layer that guesses one token further.
+"""A multi-token-prediction head: one layer more, or a few, each of which guesses one token further.
 
-It reads pairs: what the target's head reads at position i, and the token at i + 1; from pair i it guesses the
-token at i + 2. What it puts out takes the place of the target's row when it guesses further. Its keys and
-values of true pairs stay; those of guesses are forgotten by going back to a mark.
+The first layer reads pairs: what the target's head reads at position i, and the token at i + 1; from pair i
+it guesses the token at i + 2. The layer after it reads what it put out at i and the token at i + 2, and so
+on: each layer knows all positions, one token further ahead than the layer before. Its keys and values of
+true pairs stay; those of guesses are forgotten by going back to a mark.
 
-Source: vLLM 0.33 qwen3_5_mtp, qwen3_next_mtp; SGLang 0.5.23 qwen3_5_mtp.
+Source: DeepSeek-V3, arXiv:2412.19437, section 2.2; vLLM 0.33 qwen3_5_mtp, qwen3_next_mtp, deepseek_mtp,
+v1/worker/gpu/spec_decode/multi_module_mtp; transformers 5.24 MtpModel.
 Dimensions: N pairs, H hidden, V vocabulary.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
@@ -16,82 +19,101 @@ from torch import Tensor
 
 from draftproof.cache.session import Session
 from draftproof.cache.shapes import SessionShape
-from draftproof.models.decoder import Decoder, Layer
+from draftproof.models.decoder import Layer
 from draftproof.models.draft_rows import chain_rows, close_rows, open_rows
 from draftproof.models.parts.linear import Linear
 from draftproof.models.parts.rope import RopeTable
 from draftproof.models.parts.rows import RmsNorm
 
-__all__ = ["MtpHead"]
+__all__ = ["MtpHead", "MtpLayer"]
+
+
+@dataclass(frozen=True, slots=True)
+class MtpLayer:
+    """What guesses one token further."""
+
+    embedding: Tensor
+    """[V, H]"""
+
+    embedding_norm: RmsNorm
+    hidden_norm: RmsNorm
+    fc: Linear
+    block: Layer
+    norm: RmsNorm
+    head: Callable[[Tensor], Tensor]
+    """[N, H] after the norm to [N, V]."""
 
 
 class MtpHead:
-    """A head beside its target, whose embedding and output head it uses.
+    """A head beside its target.
 
     Attributes:
-        session_shape: what it remembers of one sequence.
+        layers: the first guesses from the target's own rows.
+        session_shape: what one layer remembers of one sequence.
     """
 
-    __slots__ = (
-        "_embedding_norm",
-        "_exact",
-        "_fc",
-        "_hidden_norm",
-        "_layer",
-        "_norm",
-        "_rope",
-        "_target",
-        "session_shape",
-    )
+    __slots__ = ("_blanks_first", "_exact", "_rope", "layers", "session_shape")
 
     def __init__(
         self,
-        target: Decoder,
+        layers: Sequence[MtpLayer],
         session_shape: SessionShape,
+        rope: RopeTable,
         *,
-        fc: Linear,
-        embedding_norm: RmsNorm,
-        hidden_norm: RmsNorm,
-        layer: Layer,
-        norm: RmsNorm,
+        blanks_first: bool,
     ) -> None:
-        """Put the parts together; ``models.mtp.load`` makes them."""
-        self.session_shape = session_shape
-        self._target, self._fc, self._layer, self._norm = target, fc, layer, norm
-        self._embedding_norm, self._hidden_norm = embedding_norm, hidden_norm
+        """Put the parts together; ``models.mtp.load`` makes them.
+
+        Args:
+            layers: one at least.
+            session_shape: of one layer.
+            rope: of all of them.
+            blanks_first: the first pair of a sequence has no embedding.
+        """
+        self.layers, self.session_shape = tuple(layers), session_shape
+        self._rope, self._blanks_first = rope, blanks_first
         self._exact = session_shape.state_dtype
-        shape = target.shape
-        self._rope = RopeTable(
-            shape.rope, shape.attention.head_dim, dtype=self._exact, device=session_shape.device
-        )
+
+    @property
+    def num_layers(self) -> int:
+        """Layers, each with a session of its own."""
+        return len(self.layers)
 
     def new_session(self) -> Session:
-        """An empty memory of one sequence."""
+        """An empty memory of one sequence, of one layer."""
         return Session(self.session_shape)
 
+    def no_rows(self) -> Tensor:
+        """[0, H] as ``read`` gives them."""
+        return self.layers[0].embedding[:0]
+
     @torch.inference_mode()
-    def read(self, session: Session, hidden: Tensor, tokens: Sequence[int]) -> Tensor:
+    def read(self, session: Session, hidden: Tensor, tokens: Sequence[int], *, layer: int = 0) -> Tensor:
         """Read pairs behind those the session holds, and commit them.
 
         Args:
-            session: of this head; pair i is its row i.
+            session: of this layer; pair i is its row i.
             hidden: [N, H] after a norm: the target's final one, or the head's own where it guesses on.
-            tokens: [N], each the token after the one its row belongs to.
+            tokens: [N], for layer k the one k + 1 places behind that of its row.
+            layer: which one reads.
 
         Returns:
             [N, H], after the head's own norm: what ``logits`` reads, and the next guess's ``hidden``.
         """
+        at = self.layers[layer]
         ids = torch.tensor(list(tokens), device=session.shape.device)
-        embedded = F.embedding(ids, self._target.embedding).to(self._exact)
-        both = (self._embedding_norm(embedded), self._hidden_norm(hidden.to(self._exact)))
-        x = self._fc(torch.cat(both, 1)).to(self._exact)
+        embedded = F.embedding(ids, at.embedding).to(self._exact)
+        if self._blanks_first and session.length == 0:
+            embedded = torch.cat((torch.zeros_like(embedded[:1]), embedded[1:]))
+        both = (at.embedding_norm(embedded), at.hidden_norm(hidden.to(self._exact)))
+        x = at.fc(torch.cat(both, 1)).to(self._exact)
         rows = chain_rows(session, self._rope, len(ids))
         open_rows(rows)
-        x = self._layer.mixer(x, self._layer.norm(x), rows)
+        x = at.block.mixer(x, at.block.norm(x), rows)
         close_rows(rows)
-        return self._norm(self._layer.mlp(x, self._layer.mlp_norm(x)))
+        return at.norm(at.block.mlp(x, at.block.mlp_norm(x)))
 
     @torch.inference_mode()
-    def logits(self, rows: Tensor) -> Tensor:
-        """[N, V] of rows that ``read`` gave."""
-        return self._target.head(rows)
+    def logits(self, rows: Tensor, *, layer: int = 0) -> Tensor:
+        """[N, V] of rows that ``read`` of this layer gave."""
+        return self.layers[layer].head(rows).to(self._exact)

@@ -4,8 +4,9 @@ from pathlib import Path
 
 import torch
 
-from draftproof.config.parse import find_config, parse_config
+from draftproof.config.parse import Parsed, find_config, parse_config
 from draftproof.config.raw import read_raw
+from draftproof.config.target import TargetConfig
 from draftproof.errors import RefusedInput, UsageError
 from draftproof.models.decoder import Decoder
 from draftproof.models.gguf.file import GgufFile, is_gguf
@@ -42,11 +43,18 @@ def load_decoder(
     if is_gguf(path):
         return _load_gguf(path, dtype, device)
     config = find_config(path)
-    shape = read_shape(parse_config(read_raw(config)), str(config))
+    parsed = parse_config(read_raw(config))
+    shape = read_shape(parsed, str(config))
     source = ShardSource(path)
     prefix = prefix_of(source)
     dtype = _checked_dtype(dtype or source.dtype(f"{prefix}embed_tokens.weight"))
-    return _load(shape, bill_of(shape, prefix), source, dtype, device)
+    bill = bill_of(shape, prefix, num_mtp_layers=_num_mtp_layers(parsed))
+    return _load(shape, bill, source, dtype, device)
+
+
+def _num_mtp_layers(parsed: Parsed) -> int:
+    head = parsed.config.mtp if isinstance(parsed.config, TargetConfig) else None
+    return 0 if head is None else head.num_layers.value or 0
 
 
 def _load_gguf(path: Path, dtype: torch.dtype | None, device: torch.device) -> Decoder:

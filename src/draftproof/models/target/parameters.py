@@ -16,8 +16,9 @@ from draftproof.models.target.shape import DecoderShape
 __all__ = ["Bill", "Home", "Piece", "Place", "add_attention", "add_mlp", "bill_of"]
 
 
+_MTP = "the multi-token-prediction head: a drafter"
 _QWEN3_5_PARTS = (
-    ("mtp.", "the multi-token-prediction head: a drafter"),
+    ("mtp.", _MTP),
     ("model.visual.", "the vision tower"),
     ("visual.", "the vision tower"),
 )
@@ -79,17 +80,24 @@ class Bill:
         self.add_piece(name, shape, (home, 0, range(shape[0])))
 
 
-def bill_of(shape: DecoderShape, prefix: str, *, heads_are_paired: bool = False) -> Bill:
+def bill_of(
+    shape: DecoderShape, prefix: str, *, heads_are_paired: bool = False, num_mtp_layers: int = 0
+) -> Bill:
     """The bill of a decoder whose layer tensors begin with ``prefix`` (``model.``).
 
     Args:
         shape: the decoder.
         prefix: ``model.`` or, in vision-language checkpoints, ``model.language_model.``.
         heads_are_paired: query and key rows already have rotating partners side by side (Llama in GGUF).
+        num_mtp_layers: layers that the config announces behind the trunk's, of a DeepSeek head.
     """
     embedding = f"{prefix}embed_tokens.weight"
+    behind = range(len(shape.layers), len(shape.layers) + num_mtp_layers)
     bill = Bill(
-        others=_QWEN3_5_PARTS if shape.family == "qwen3_5" else (),
+        others=(
+            *(_QWEN3_5_PARTS if shape.family == "qwen3_5" else ()),
+            *((f"{prefix}layers.{i}.", _MTP) for i in behind),
+        ),
         copies=(("lm_head.weight", embedding),) if shape.is_tied else (),
     )
     h = shape.hidden_size
