@@ -21,13 +21,15 @@ from loopback import running_sshd
 ROOM_MS = 150.0
 
 
-def median_ms(work: Callable[[int], object], runs: int) -> float:
-    """The median duration in milliseconds."""
-    samples = []
-    for number in range(runs):
-        start = time.perf_counter()
-        work(number)
-        samples.append(time.perf_counter() - start)
+def seconds(work: Callable[[], object]) -> float:
+    """How long it takes."""
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def median_ms(samples: list[float]) -> float:
+    """The median in milliseconds."""
     return round(1000 * statistics.median(samples), 1)
 
 
@@ -43,13 +45,21 @@ def main() -> int:
             content = json.dumps({"number": number, "pad": "x" * 2900}).encode()
             verified_write(host, WriteOrder(Place("loop", str(target)), content, "bench"), ledger)
 
-        bare = median_ms(lambda _: host.run(["true"], timeout_s=30), runs)
-        verified = median_ms(write, runs)
-    limit = round(2 * bare + ROOM_MS, 1)
-    report = {"runs": runs, "ssh_true_ms": bare, "verified_write_ms": verified, "limit_ms": limit}
-    report |= {"times_ssh_true": round(verified / bare, 2)}
+        bare, verified = [], []
+        for number in range(runs):  # by turns, so that other work on the machine falls on both
+            bare.append(seconds(lambda: host.run(["true"], timeout_s=60)))
+            verified.append(seconds(lambda: write(number)))  # noqa: B023 - called at once
+    limit = round(2 * median_ms(bare) + ROOM_MS, 1)
+    report = {
+        "runs": runs,
+        "ssh_true_ms": median_ms(bare),
+        "verified_write_ms": median_ms(verified),
+        "limit_ms": limit,
+        "times_ssh_true": round(median_ms(verified) / median_ms(bare), 2),
+        "least_ms": [round(1000 * min(bare), 1), round(1000 * min(verified), 1)],
+    }
     sys.stdout.write(json.dumps(report) + "\n")
-    return 0 if verified <= limit else 1
+    return 0 if median_ms(verified) <= limit else 1
 
 
 if __name__ == "__main__":

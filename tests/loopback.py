@@ -105,6 +105,10 @@ def tools_without_python(directory: Path) -> Path:
             link = tools / program.name
             if "python" not in program.name and not link.is_symlink():
                 link.symlink_to(program)
+    # The product looks in the system's directories first; here they stand for ones that hold no Python.
+    (tools / "env").unlink()
+    (tools / "env").write_text('#!/bin/sh\nshift\nexec "$@"\n')
+    (tools / "env").chmod(0o755)
     return tools
 
 

@@ -10,9 +10,10 @@ from draftproof.errors import CouldNotLook
 from draftproof.host.calling import call
 from draftproof.host.program import Program, frames_of, request
 from draftproof.host.protocol import Host
+from draftproof.host.standby import Standby
 from draftproof.names import Sha256
 
-__all__ = ["KEEP_BYTES", "Seen", "look", "told_kind"]
+__all__ = ["KEEP_BYTES", "Seen", "look", "reading_program", "told_kind"]
 
 KEEP_BYTES = 64 * 1024 * 1024
 """Files up to this size are kept whole in the ledger; of larger ones the digest only."""
@@ -63,6 +64,11 @@ class Seen:
     """No writer of ours was at work there when it was read; False also where nobody asked."""
 
 
+def reading_program(*, is_device_asked: bool, process: Process) -> Program:
+    """The program that ``look`` sends for these questions."""
+    return "examiner" if is_device_asked or process.is_named else "reader"
+
+
 def look(
     host: Host,
     place: Place,
@@ -72,10 +78,12 @@ def look(
     process: Process = NOBODY,
     settle_s: float = 0,
     timeout_s: float = 60.0,
+    standby: Standby | None = None,
 ) -> Seen:
     """The file at ``place`` as a program that opens it there finds it now.
 
-    With ``settle_s`` it is read once no writer of ours is at work there, or when that time is up.
+    With ``settle_s`` it is read once no writer of ours is at work there, or when that time is up. ``standby``
+    holds a connection on which the program (see reading_program) may already wait.
 
     Raises:
         CouldNotLook: the host did not answer, or the file may not be read.
@@ -89,8 +97,8 @@ def look(
         "port": process.port,
         "settle_ms": int(settle_s * 1000),
     }
-    program: Program = "examiner" if is_device_asked or process.is_named else "reader"
-    result = call(host, program, stdin=request(ask), timeout_s=timeout_s + settle_s)
+    program = reading_program(is_device_asked=is_device_asked, process=process)
+    result = call(host, program, stdin=request(ask), timeout_s=timeout_s + settle_s, standby=standby)
     frames = frames_of(result.stdout, nonce)
     if "seen" not in frames:
         raise host.failure(result)

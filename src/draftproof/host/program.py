@@ -13,6 +13,8 @@ from importlib.resources import files
 from typing import Any, Literal
 
 __all__ = [
+    "ANY_PYTHON",
+    "SYSTEM_PATH",
     "Frame",
     "Program",
     "fields_of",
@@ -23,6 +25,12 @@ __all__ = [
     "request",
     "shell_argv",
 ]
+
+ANY_PYTHON = "python3"
+"""Whichever interpreter a host has; any other word is one that somebody named."""
+
+SYSTEM_PATH = "/usr/bin:/bin:"
+"""Stands before the user's own path where any interpreter will do."""
 
 Program = Literal["helper", "reader", "examiner", "headers"]
 _PARTS: dict[Program, tuple[str, ...]] = {
@@ -36,14 +44,21 @@ _SHELL_PARTS: dict[Program, tuple[str, ...]] = {
     "reader": ("ground", "reader"),
     "examiner": ("ground", "reader"),
 }
+# A Python of the system that is too old makes way for the next one on the user's own path.
 # Each part becomes a module under its own name, so that the same imports work on a bare interpreter. The text
 # goes to any interpreter; our own gets the same text compiled, which saves it a third of its start-up time.
 _START = (
-    "import sys,zlib,marshal,binascii\n"
+    "import os,sys,zlib,marshal,binascii\n"
+    "path=os.environ.get('PATH','')\n"
+    "if sys.version_info<{oldest}:\n"
+    " if not path.startswith('{system}'):sys.exit('Python 3.8 or newer is needed, this is '+sys.version)\n"
+    " os.environ['PATH']=path[len('{system}'):]\n"
+    " argv=open('/proc/self/cmdline').read().split('\\0')[:-1];os.execvp(argv[0],argv)\n"
     "for n,s in marshal.loads(zlib.decompress(binascii.a2b_base64('{packed}'))):\n"
     " m=type(sys)(n);sys.modules[n]=m;exec({code},m.__dict__)\n"
     "sys.exit(m.main())"
 )
+_OLDEST = (3, 8)
 _MARSHAL_VERSION = 2
 """The format that every Python 3 reads; only texts travel in it between different ones."""
 
@@ -136,4 +151,5 @@ def _source(program: Program, *, is_ours: bool) -> str:
         parts = [(name, compile(text, name, "exec", optimize=_NO_DOCSTRINGS)) for name, text in texts]
     data = marshal.dumps(parts) if is_ours else marshal.dumps(parts, _MARSHAL_VERSION)
     packed = base64.b64encode(zlib.compress(data, 9)).decode("ascii")
-    return _START.replace("{packed}", packed).replace("{code}", "s" if is_ours else "compile(s,n,'exec')")
+    said = {"packed": packed, "code": "s" if is_ours else "compile(s,n,'exec')"}
+    return _START.format(**said, oldest=_OLDEST, system=SYSTEM_PATH)

@@ -7,13 +7,14 @@ Source: ssh_config(5) of OpenSSH for the options; ssh(1) exits 255 for its own f
 
 import re
 import shlex
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from draftproof.errors import CouldNotLook
+from draftproof.host.client_log import ClientLog
+from draftproof.host.program import ANY_PYTHON, SYSTEM_PATH
 from draftproof.host.protocol import LAST_WORDS, Answer, CommandResult, HostUnreachable
-from draftproof.host.talk import talk
+from draftproof.host.talk import Child
 from draftproof.printable import printable
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "HostKeyUnknown",
     "LoginRefused",
     "NoPython",
+    "Session",
     "SftpOnly",
     "SshHost",
     "is_sftp_only",
@@ -42,16 +44,11 @@ _OPTIONS = (
     *("-o", "LogLevel=ERROR"),
 )
 _SSH_FAILED = 255
-_MOST_LOGGED = 1 << 20
-_CHATTER = (
-    b"debug1: ",
-    b"Authenticated to ",
-    b"Authenticated using ",
-    b"Transferred: ",
-    b"Bytes per second: ",
-)
-_HOST_KEY = re.compile(rb"(?m)^debug1: Server host key: (\S+ \S+)\r?$")
-"""Logged during the key exchange. Source: OpenSSH 9.2 sshconnect.c, verify_host_key."""
+_SYSTEM_FIRST = f'env "PATH={SYSTEM_PATH}$PATH" '
+"""The system's Python before a shim of a version manager, which costs as much as the rest of a write.
+
+The same words for sh, csh and fish.
+"""
 
 _NOT_FOUND = (126, 127)
 
@@ -103,7 +100,7 @@ class SshHost:
     name: str
     """As the user's ssh configuration knows it: ``gpu7``, ``user@gpu7``."""
 
-    python: str = "python3"
+    python: str = ANY_PYTHON
     """The interpreter there, any from 3.8 on."""
 
     extra: tuple[str, ...] = ()
@@ -117,13 +114,17 @@ class SshHost:
         Raises:
             HostUnreachable: there is no ssh client here.
         """
-        client, *words = self.command(argv)
+        return self.start(argv).talk(stdin, answer=answer, timeout_s=timeout_s)
+
+    def start(self, argv: Sequence[str], *, at_login: Callable[[], None] | None = None) -> "Session":
+        """Open the new connection; the program waits there for its input.
+
+        ``at_login`` is called in the talk that follows, when the machine has let us in. Raises as run.
+        """
+        before = _SYSTEM_FIRST if argv[0] == ANY_PYTHON else ""
+        client, *words = self._call(before, argv)
         try:
-            # The client's own words go to a file: into our stderr the other side writes too.
-            with tempfile.NamedTemporaryFile(prefix="draftproof-ssh-") as log:
-                call = [client, "-E", log.name, "-o", "LogLevel=DEBUG1", *words]
-                result = talk(call, stdin=stdin, answer=answer, timeout_s=timeout_s)
-                said = log.read(_MOST_LOGGED)
+            return Session(client, words, at_login)
         except OSError as error:
             raise HostUnreachable(
                 self.name,
@@ -133,14 +134,13 @@ class SshHost:
                 means="nothing was done",
                 next_step="install openssh-client",
             ) from error
-        key = _HOST_KEY.search(said)
-        told = b"".join(each for each in said.splitlines(keepends=True) if not each.startswith(_CHATTER))
-        fingerprint = printable(key.group(1).decode("ascii", "backslashreplace")) if key else ""
-        return replace(result, stderr=result.stderr + told, host_key=fingerprint)
 
     def command(self, argv: Sequence[str]) -> list[str]:
         """The command here that runs ``argv`` there."""
-        command = "exec " + " ".join(shlex.quote(word) for word in argv)
+        return self._call("", argv)
+
+    def _call(self, before: str, argv: Sequence[str]) -> list[str]:
+        command = f"exec {before}" + " ".join(shlex.quote(word) for word in argv)
         # The first value of an ssh option wins, so the fixed ones stand before the user's configuration file
         # and before what -F names; "--" keeps a name that begins with a dash from being an option.
         return ["ssh", *_OPTIONS, *self.extra, "--", self.name, command]
@@ -173,6 +173,35 @@ class SshHost:
             means="the machine did not say what is there",
             next_step=next_step.replace("HOST", self.name),
         )
+
+
+class Session:
+    """One connection that was opened, and what runs there; one talk, then it is over."""
+
+    def __init__(self, client: str, words: Sequence[str], at_login: Callable[[], None] | None) -> None:
+        """Start the client. Raises OSError."""
+        self._log = ClientLog(at_login)
+        try:
+            self._child = Child([client, "-E", str(self._log.path), "-o", "LogLevel=DEBUG1", *words])
+        except OSError:
+            self._log.close()
+            raise
+
+    def talk(self, stdin: bytes, *, answer: Answer | None = None, timeout_s: float) -> CommandResult:
+        """Feed the program and collect what it says, to its end or ``timeout_s``."""
+        listener = (self._log.descriptor, self._log.take)
+        try:
+            result = self._child.talk(stdin, answer=answer, timeout_s=timeout_s, listener=listener)
+            self._log.take()
+            told = result.stderr + self._log.complaints
+            return replace(result, stderr=told, host_key=self._log.host_key)
+        finally:
+            self._log.close()
+
+    def drop(self) -> None:
+        """End it without a talk: the program's input ends, and it does nothing."""
+        self._child.end()
+        self._log.close()
 
 
 _FAILURES: tuple[tuple[type[HostUnreachable], str, str, str], ...] = (

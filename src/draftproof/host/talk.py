@@ -4,15 +4,19 @@ import os
 import selectors
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from draftproof.host.protocol import Answer, CommandResult
 
-__all__ = ["talk"]
+__all__ = ["Child", "Listener", "talk"]
 
 _CHUNK = 1 << 16
 _MOST_SAID = 256 << 20
 """Bytes of one stream; a reply with a kept file of 64 MiB is 90. What says more is ended as late."""
+
+
+Listener = tuple[int, Callable[[], object]]
+"""A further descriptor to wait for, and what is called whenever it has something to read."""
 
 
 def talk(
@@ -28,17 +32,38 @@ def talk(
     Raises:
         OSError: the program cannot be started.
     """
-    with subprocess.Popen(
-        list(argv), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
-    ) as child:
-        try:
-            is_timed_out, streams = _Pump(child, stdin, answer).run(time.monotonic() + timeout_s)
-        finally:
-            # Also when `answer` raised: the child must not sit there with half an input and a lock.
-            if child.poll() is None and not _ended_by_itself(child):
+    return Child(argv, env=env).talk(stdin, answer=answer, timeout_s=timeout_s)
+
+
+class Child:
+    """A program that was started and waits for its input."""
+
+    def __init__(self, argv: Sequence[str], *, env: Mapping[str, str] | None = None) -> None:
+        """Start it. Raises OSError where that cannot be done."""
+        pipe = subprocess.PIPE
+        self._argv = tuple(argv)
+        self._process = subprocess.Popen(self._argv, stdin=pipe, stdout=pipe, stderr=pipe, env=env)
+
+    def talk(
+        self, stdin: bytes, *, answer: Answer | None, timeout_s: float, listener: Listener | None = None
+    ) -> CommandResult:
+        """Feed it and collect both streams until it has closed them; after ``timeout_s`` it is killed."""
+        with self._process as child:
+            try:
+                pump = _Pump(child, stdin, answer, listener)
+                is_timed_out, streams = pump.run(time.monotonic() + timeout_s)
+            finally:
+                # Also when `answer` raised: the child must not sit there with half an input and a lock.
+                if child.poll() is None and not _ended_by_itself(child):
+                    child.kill()
+            code = child.wait()
+        return CommandResult(self._argv, code, streams["stdout"], streams["stderr"], is_timed_out)
+
+    def end(self) -> None:
+        """Kill it where it still waits; nothing after a talk."""
+        with self._process as child:
+            if child.poll() is None:
                 child.kill()
-        code = child.wait()
-    return CommandResult(tuple(argv), code, streams["stdout"], streams["stderr"], is_timed_out)
 
 
 def _ended_by_itself(child: "subprocess.Popen[bytes]") -> bool:
@@ -55,7 +80,13 @@ def _ended_by_itself(child: "subprocess.Popen[bytes]") -> bool:
 class _Pump:
     """Moves bytes between us and the child until it has closed both streams or time is up."""
 
-    def __init__(self, child: "subprocess.Popen[bytes]", stdin: bytes, answer: Answer | None) -> None:
+    def __init__(
+        self,
+        child: "subprocess.Popen[bytes]",
+        stdin: bytes,
+        answer: Answer | None,
+        listener: Listener | None,
+    ) -> None:
         if child.stdin is None or child.stdout is None or child.stderr is None:
             raise ValueError("the child must be started with three pipes")
         self._stdin = child.stdin
@@ -69,6 +100,8 @@ class _Pump:
             self._selector.register(stream, selectors.EVENT_READ, name)
         os.set_blocking(self._stdin.fileno(), False)
         self._selector.register(self._stdin, selectors.EVENT_WRITE, "stdin")
+        if listener:
+            self._selector.register(listener[0], selectors.EVENT_READ, listener[1])
 
     def run(self, until: float) -> tuple[bool, dict[str, bytes]]:
         """Whether time ran out, and the two streams."""
@@ -82,6 +115,8 @@ class _Pump:
                 for key, _ in self._selector.select(left):
                     if key.data == "stdin":
                         self._feed()
+                    elif callable(key.data):
+                        key.data()
                     elif not self._take(key.data, key.fd):
                         self._selector.unregister(key.fileobj)
                         open_streams -= 1

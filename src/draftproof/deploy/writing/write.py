@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from draftproof.config.raw import JsonValue
-from draftproof.deploy.hosts import KEEP_BYTES, Seen, look
+from draftproof.deploy.hosts import KEEP_BYTES, Seen, look, reading_program
 from draftproof.deploy.ledger.ledger import Entry, Ledger, LedgerUnusable
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
@@ -22,6 +22,7 @@ from draftproof.errors import CouldNotLook, DraftproofError
 from draftproof.host.calling import call
 from draftproof.host.program import frame_of, frames_of, request
 from draftproof.host.protocol import Host
+from draftproof.host.standby import Standby
 from draftproof.names import Sha256
 
 __all__ = ["WriteOrder", "conflict", "verified_write"]
@@ -140,15 +141,24 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         "patience_ms": int(order.patience_s * 1000),
         "keep_bytes": KEEP_BYTES,
     }
-    result = call(host, "helper", stdin=request(ask), answer=talk.answer, timeout_s=order.patience_s + 15)
-    talk.frames, talk.host_key = frames_of(result.stdout, talk.nonce), result.host_key
-    error = _refused(talk)
-    if error is not None:
-        _record_refusal(talk, error)
-        raise error
-    if talk.intent is None or talk.preimage is None:
-        raise host.failure(result)
-    seen = _read_back(host, talk)
+    reader = reading_program(is_device_asked=order.level >= Level.L4, process=order.process)
+    with Standby(host, reader) as standby:
+        result = call(
+            host,
+            "helper",
+            stdin=request(ask),
+            answer=talk.answer,
+            timeout_s=order.patience_s + 15,
+            at_login=standby.open,
+        )
+        talk.frames, talk.host_key = frames_of(result.stdout, talk.nonce), result.host_key
+        error = _refused(talk)
+        if error is not None:
+            _record_refusal(talk, error)
+            raise error
+        if talk.intent is None or talk.preimage is None:
+            raise host.failure(result)
+        seen = _read_back(host, talk, standby)
     receipt = _receipt(talk, talk.preimage, talk.intent, seen)
     return _recorded(talk, talk.intent, receipt)
 
@@ -196,10 +206,11 @@ def _record_refusal(talk: _Talk, error: DraftproofError) -> None:
             talk.ledger.append("refused", facts)
 
 
-def _read_back(host: Host, talk: _Talk) -> Seen | None:
+def _read_back(host: Host, talk: _Talk, standby: Standby) -> Seen | None:
     """The file as another process finds it; None where it cannot be read though the host had answered.
 
-    Where the host fell silent, its program may still be at work: it is waited for while its order lives.
+    The request goes out only now, so nothing was read before the host's receipt came. Where the host fell
+    silent, its program may still be at work: it is waited for while its order lives, over a new connection.
 
     Raises:
         OutcomeUnknown: no answer came, and the file cannot be read either, or the program is still at it.
@@ -214,6 +225,7 @@ def _read_back(host: Host, talk: _Talk) -> Seen | None:
             is_device_asked=order.level >= Level.L4,
             process=order.process,
             settle_s=order.patience_s + SETTLE_S if is_silent else 0,
+            standby=None if is_silent else standby,
         )
     except CouldNotLook as error:
         if not is_silent:
