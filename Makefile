@@ -7,8 +7,9 @@ NEW_HF := .envs/transformers-5.24.0
 
 .PHONY: help demo test check lint types right hard live engine bench docs clean
 
-demo: .envs/run/.ready $(NEW_HF)/.ready  ## set up and run the main job: the case study, on real files
+demo: .envs/run/.ready $(NEW_HF)/.ready  ## set up and run the main job: the case study, on real files and on models
 	PATH="$(CURDIR)/.envs/run/bin:$$PATH" .envs/run/bin/python examples/stale_config/demo.py $(NEW_HF)/bin/python
+	PATH="$(CURDIR)/.envs/run/bin:$$PATH" .envs/run/bin/python examples/stale_config/on_the_pair.py
 
 test: check  ## set up and pass every test
 
@@ -55,10 +56,12 @@ docs: .envs/dev/.ready  ## regenerate every generated page
 	cd .envs/dev && $(PIP) -e '$(CURDIR)[dev,engine,plot]' transformers
 	touch $@
 
-# What a user installs: the base package alone.
+# What a user installs: the base package, and what the models need.
 .envs/run/.ready: $(SOURCES)
 	$(PYTHON) -m venv .envs/run
-	cd .envs/run && $(PIP) --force-reinstall $(CURDIR)
+	cd .envs/run && $(PIP) torch==2.13.0
+	cd .envs/run && $(PIP) --force-reinstall --no-deps $(CURDIR)
+	cd .envs/run && $(PIP) "draftproof[engine] @ file://$(CURDIR)"
 	touch $@
 
 # The built wheel, the test tools, and no torch: src/ is not importable there.

@@ -4,30 +4,19 @@ Run by ``make demo`` as ``python demo.py PYTHON``, where PYTHON has a transforme
 ``.demo/`` below the current directory. Exits 1 if anything turns out otherwise than the text claims.
 """
 
-import hashlib
-import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import own_sshd
+from telling import DEMO, FIVE, claim, draftproof, sha256, shell, show
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 CONFIGS = REPOSITORY / "tests" / "configs"
 INTENDED = CONFIGS / "zlab-qwen3.6-27b-dflash.json"
 STALE = CONFIGS / "casestudy-qwen3.6-27b-dflash-STALE-reconstructed.json"
-FIVE = {
-    "/bos_token_id",
-    "/dflash_config/mask_token_id",
-    "/dflash_config/target_layer_ids",
-    "/layer_types",
-    "/sliding_window",
-}
-DEMO = Path(".demo")
 
 
 def main(python: str) -> int:
@@ -103,7 +92,7 @@ def acquitted(intended: Path, drafter: Path, python: str) -> None:
 
 def written(intended: Path, deployed: str, *options: str) -> None:
     """A verified write: its level, and the first level that is not reached."""
-    receipt = draftproof("write", str(intended), deployed, *options, expected_exit=0, is_once=True).text
+    receipt = draftproof("write", str(intended), deployed, *options, expected_exit=0, asked=("text",)).text
     level, *missing = re.findall(r"(?m)^.*?: (L\d) \(|^  (L\d not shown: .*)$", receipt)
     for told in (receipt.splitlines()[0], *(f"  {missing[0][1]}" for _ in missing[:1])):
         print(f"   | {told}")
@@ -138,56 +127,6 @@ def over_ssh(intended: Path) -> None:
         claim("the sshd listens", holds=False, detail=f"{error}: see {DEMO}/sshd/log")
 
 
-def shell(script: str, intended: Path, deployed: Path) -> tuple[int, str]:
-    """Run an update script in a real shell: its status, and everything it said."""
-    ran = subprocess.run(
-        ["bash", "-c", script, "update.sh", str(intended), str(deployed)],  # noqa: S607 - the user's own bash
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return ran.returncode, ran.stdout + ran.stderr
-
-
-class Said:
-    """What one call of draftproof said, as text and as JSON."""
-
-    def __init__(self, text: str, document: Any) -> None:
-        """Keep both."""
-        self.text, self.document = text, document
-
-
-def draftproof(*arguments: str, expected_exit: int, is_once: bool = False) -> Said:
-    """Run a verb twice, for people and as JSON: both leave with the expected status; or once, as text."""
-    print(f"   $ draftproof {' '.join(arguments)}")
-    environment = os.environ | {"XDG_STATE_HOME": str(DEMO.resolve() / "state")}
-    outputs = []
-    for more in ([],) if is_once else ([], ["--json"]):
-        command = [sys.executable, "-m", "draftproof", *arguments, *more]
-        ran = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        is_told = not more and expected_exit != 0  # a success is told with what it is worth
-        claim(f"exit {expected_exit}", ran.returncode == expected_exit, quiet=not is_told, detail=ran.stderr)
-        outputs.append(ran.stdout)
-    return Said(outputs[0], None if is_once else json.loads(outputs[1]))
-
-
-def show(beginnings: tuple[str, ...], text: str, *, lines: int) -> None:
-    """Print the real output: every line that begins so, and what follows it up to ``lines``."""
-    output = text.splitlines()
-    for number, begun in enumerate(output):
-        if begun.startswith(beginnings):
-            for told in output[number : number + lines]:
-                print(f"   | {told.rstrip()}")
-
-
-def claim(what: str, holds: object, *, quiet: bool = False, detail: str = "") -> None:
-    """Say what was just shown; stop the demo if it was not."""
-    if not holds:
-        sys.exit(f"demo: NOT shown: {what}\n{detail}")
-    if not quiet:
-        print(f"   -> {what}")
-
-
 def lay_out() -> tuple[Path, Path]:
     """A fresh .demo/ with the intended config and a drafter directory that holds the stale one."""
     shutil.rmtree(DEMO, ignore_errors=True)
@@ -197,11 +136,6 @@ def lay_out() -> tuple[Path, Path]:
     shutil.copyfile(INTENDED, intended)
     shutil.copyfile(STALE, drafter / "config.json")
     return intended, drafter
-
-
-def sha256(path: Path) -> str:
-    """The file's digest."""
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 if __name__ == "__main__":

@@ -168,6 +168,8 @@ def test_engine_that_misreads_the_flag_is_noted() -> None:
     """Mixed layers with causal windows are right in the file and wrong in one engine; others need no note."""
     assert "vLLM 0.33" in _converted(NATIVE, "speculators").notes[0]
     assert _converted(NATIVE | {"is_causal": False}, "speculators").notes == ()
+    without = {key: value for key, value in NATIVE.items() if key != "block_size"}
+    assert "speculative_tokens" in _converted(without, "speculators").notes[0]
     assert _converted(NATIVE | {"layer_types": [S] * 3}, "speculators").notes == ()
 
 

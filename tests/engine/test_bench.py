@@ -153,6 +153,22 @@ def test_the_table_names_every_arm_and_the_budget(
     assert main(["bench", *target, *few, "--methods", "ddtree,auto", "--budget", "5"]) == 0
     out = capsys.readouterr().out
     assert [row.split()[1] for row in out.splitlines()[1:4]] == ["ar", "ddtree", "auto"]
+    assert "\x1b" not in out  # nobody watches: no colour, no bar
+
+
+def test_without_a_target_it_is_the_shipped_hybrid(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its own drafters, and the procedural prompts; the dense one and the real prompts by their names."""
+    few = ("--prompts", "1", "--max-new-tokens", "2", "--rounds", "1", "--json")
+    made = []
+    for options in ((), ("--target", "dense", "--set", "real")):
+        assert main(["bench", *options, *few]) == 0
+        made.append(json.loads(capsys.readouterr().out)["arms"])
+    hybrid, dense = made
+    assert [arm["method"] for arm in hybrid] == ["ar", "ngram", "dflash", "ddtree", "mtp", "eagle3"]
+    for arms, target, name in ((hybrid, "hybrid", "procedural"), (dense, "dense", "real")):
+        said = f"1 prompt (shipped, {name}), 2 new tokens at most, 1 round"
+        assert {(arm["target"], arm["prompts"]) for arm in arms} == {(target, said)}
+    assert [arm["method"] for arm in dense] == ["ar", "ngram", "dflash", "ddtree"]
 
 
 def test_tuning_never_sees_what_is_measured(
@@ -230,6 +246,7 @@ def test_what_is_no_prompt_is_refused_by_its_line(text: str, tmp_path: Path) -> 
         (("--tune", "--budget", "4"), 2),
         (("--drafter", "/nowhere"), 3),
         (("--budget", "0"), 2),
+        (("--set", "real"), 2),
     ],
     ids=lambda value: "-".join(value) if isinstance(value, tuple) else str(value),
 )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["bench"]
 
 _DEFAULT_COUNT = 8
+_DEFAULT_TARGET, _DEFAULT_SET = "hybrid", "procedural"
 _NO_PLOT = "no PNG was drawn: pip install 'draftproof[plot]'"
 
 
@@ -29,7 +30,7 @@ def bench(
     target: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="DIR|GGUF|dense|hybrid", help="A target, or a shipped one; both shipped ones otherwise."
+            metavar="DIR|GGUF|hybrid|dense", help="A target, or a shipped one; the shipped hybrid otherwise."
         ),
     ] = None,
     drafter: Annotated[
@@ -45,8 +46,9 @@ def bench(
         str, typer.Option(metavar="FILE|N", help="JSON lines with prompt or prompt_ids, or how many shipped.")
     ] = str(_DEFAULT_COUNT),
     prompt_set: Annotated[
-        str, typer.Option("--set", metavar="procedural|real", help="Which shipped prompts.")
-    ] = "procedural",
+        str | None,
+        typer.Option("--set", metavar="procedural|real", help="Which shipped prompts; procedural otherwise."),
+    ] = None,
     max_new_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens of each answer at most.")] = 128,
     rounds: Annotated[int, typer.Option(metavar="R", help="How often each prompt is asked.")] = 3,
     budget: Annotated[
@@ -108,7 +110,7 @@ def _measured(
     from draftproof.engine.bench.shipped import SHIPPED, shipped_pair
 
     found = []
-    for name in targets or SHIPPED:
+    for name in targets or (_DEFAULT_TARGET,):
         if name in SHIPPED:
             folder, own = shipped_pair(name)
             found.append((name, folder, [*own, *drafters]))
@@ -145,11 +147,14 @@ class _Bar:
         )
 
 
-def _prompts(source: str, prompt_set: str) -> "tuple[Sequence[BenchPrompt], str]":
+def _prompts(source: str, prompt_set: str | None) -> "tuple[Sequence[BenchPrompt], str]":
     from draftproof.engine.bench.prompts import read_prompts, shipped_prompts
 
     if source.isascii() and source.isdigit():
-        return shipped_prompts(prompt_set, int(source)), f"shipped, {prompt_set}"
+        name = _DEFAULT_SET if prompt_set is None else prompt_set
+        return shipped_prompts(name, int(source)), f"shipped, {name}"
+    if prompt_set is not None:
+        raise _usage("--set", "--prompts N beside it, how many of them", f"--prompts {source}")
     return read_prompts(Path(source)), Path(source).name
 
 
@@ -179,22 +184,39 @@ def _write(folder: Path, made: "dict[str, Any]", reports: "Sequence[TargetReport
             next_step="name another directory",
         ) from error
     if not as_json:
-        line(f"written: {folder}", style="dim")
+        line(f"written: {folder / 'bench.html'}, and beside it bench.json, runs.csv", style="dim")
 
 
 def _show(made: "dict[str, Any]") -> None:
     """The table of a bench."""
-    line(f"{'target':<14} {'method':<12} {'tokens/s':>9} {'speedup':>8} {'tau':>6}  lossless  ms of a step")
+    line(_row("target", "method", "tokens/s", "speedup", "tau", "same text", "draft", "verify", "rest"))
     for arm in made["arms"]:
-        off = arm["divergences"]
-        exact = "yes" if arm["lossless"] else f"ties {off['near_ties']}" if not off["others"] else "NO"
-        split = ", ".join(f"{part} {1e3 * seconds:.2f}" for part, seconds in arm["cost"].items())
-        line(
-            f"{Path(arm['target']).name:<14} {arm['method']:<12} {arm['tokens_per_s']:>9.1f} "
-            f"{arm['speedup']:>8.2f} {arm['tau']:>6.2f}  {exact:<8}  {split}",
-            style="error" if off["others"] else None,
+        off, cost = arm["divergences"], arm["cost"]
+        rest = sum(cost.values()) - cost["draft"] - cost["verify"]
+        row = _row(
+            Path(arm["target"]).name,
+            arm["method"],
+            f"{arm['tokens_per_s']:.1f}",
+            f"{arm['speedup']:.2f} {_between(arm['speedup_interval'])}",
+            f"{arm['tau']:.2f} {_between(arm['tau_interval'])}",
+            "yes" if arm["lossless"] else f"ties {off['near_ties']}" if not off["others"] else "NO",
+            *(f"{1e3 * seconds:.2f}" for seconds in (cost["draft"], cost["verify"], rest)),
         )
-    line(f"{made['arms'][0]['prompts']}; medians; intervals with --json or --out", style="dim")
+        line(row, style="error" if off["others"] else None)
+    line(f"{made['arms'][0]['prompts']}; medians (95 % over prompts)", style="dim")
+    line("tau: tokens a step; draft, verify, rest: milliseconds of a step", style="dim")
+
+
+def _row(*cells: str) -> str:
+    target, method, pace, speedup, tau, same, *costs = cells
+    numbers = " ".join(f"{each:>7}" for each in costs)
+    return f"{target:<12} {method:<10} {pace:>9}  {speedup:<20} {tau:<20} {same:<9} {numbers}"
+
+
+def _between(interval: "Sequence[float]") -> str:
+    """Nothing where there is none: the baseline, or a single prompt."""
+    low, high = interval
+    return "" if low == high else f"({low:.2f} to {high:.2f})"
 
 
 def _check(**counts: int) -> None:

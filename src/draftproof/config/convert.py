@@ -49,6 +49,11 @@ _MECHANISMS = (
 )
 """Fields whose whole meaning is in the canonical method and layers, which are compared."""
 
+_NO_PROPOSAL = (
+    "proposal_methods is empty, for the file does not say how many tokens are drafted; "
+    "PyPI speculators 0.9.0 refuses that: add one with speculative_tokens"
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -75,7 +80,7 @@ class Conversion:
     """It was in that format already."""
 
     notes: tuple[str, ...] = ()
-    """What the file says rightly and a known engine reads wrongly."""
+    """What the file says rightly and a known reader takes otherwise, or not at all."""
 
 
 def convert(raw: RawConfig, parsed: Parsed, to: str) -> Conversion:
@@ -97,17 +102,21 @@ def convert(raw: RawConfig, parsed: Parsed, to: str) -> Conversion:
 
 
 def _notes(config: DrafterConfig, to: str) -> tuple[str, ...]:
-    """Source: vLLM 0.33 speculators/algos.py, which makes one flag for all layers out of this one."""
-    sliding = [layer for layer in config.layers if layer.kind.value == SLIDING]
-    is_mixed = 0 < len(sliding) < len(config.layers)
-    if to != "speculators" or not is_mixed or not sliding[0].causal.value:
+    """What a reader takes otherwise.
+
+    Sources: vLLM 0.33 speculators/algos.py, which makes one flag for all layers out of this one; speculators
+    0.9.0 config.py, whose default method must be one of those listed.
+    """
+    if to != "speculators":
         return ()
-    return (
-        (
+    found = [] if config.num_draft_tokens.value is not None else [_NO_PROPOSAL]
+    sliding = [layer for layer in config.layers if layer.kind.value == SLIDING]
+    if 0 < len(sliding) < len(config.layers) and sliding[0].causal.value:
+        found.append(
             "sliding_window_non_causal is false, which speaks of sliding layers only; vLLM 0.33 makes full "
             "layers causal, too (vllm-project/vllm#56692)"
-        ),
-    )
+        )
+    return tuple(found)
 
 
 def _convert_head(raw: RawConfig, target: TargetConfig, head: MtpHead, to: str) -> Conversion:
@@ -120,7 +129,8 @@ def _convert_head(raw: RawConfig, target: TargetConfig, head: MtpHead, to: str) 
     written = write_mtp_head(head, layers, names)
     reread = parse_config(parse_raw(json.dumps(written).encode(), f"{raw.origin} as {to}"))
     before = Parsed(config=head.drafter, unparsed=(), superseded=(), problems=())
-    return Conversion("native", to, written, tuple(_differences(before, reread, to)), is_unchanged=False)
+    losses = tuple(_differences(before, reread, to))
+    return Conversion("native", to, written, losses, is_unchanged=False, notes=(_NO_PROPOSAL,))
 
 
 def _convertible(raw: RawConfig, parsed: Parsed, to: str) -> tuple[DrafterConfig, Method]:

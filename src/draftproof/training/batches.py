@@ -35,6 +35,10 @@ class Batch:
     is_real: Tensor
     """[B, T] bool: tokens of real text."""
 
+    def to(self, device: torch.device) -> "Batch":
+        """The same there."""
+        return Batch(self.ids.to(device), self.is_response.to(device), self.is_real.to(device))
+
 
 @dataclass(frozen=True, slots=True)
 class Batches:

@@ -9,13 +9,14 @@ The run's directory holds ``metrics.jsonl`` and ``snapshots/``; what is served i
 import json
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
+from draftproof.training.machine import Machine
 from draftproof.training.optimiser import Optimiser, Schedule
 from draftproof.training.snapshots import Snapshot, newest_snapshot, write_snapshot
 
@@ -69,6 +70,8 @@ class Training:
 
     report_every: int = 10
     """Steps between lines of metrics; figures are means over them."""
+
+    machine: Machine = field(default_factory=Machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,8 @@ def run(
     for step in range(begin, end):
         began = time.monotonic()
         generator = torch.Generator().manual_seed(_mixed(training.seed, step))
-        loss, figures = task.loss(step, generator)
+        with training.machine.arithmetic():
+            loss, figures = task.loss(step, generator)
         loss.backward()  # type: ignore[no-untyped-call]
         rate = training.schedule.rate(step)
         gradient = optimiser.step(step, rate)

@@ -72,7 +72,7 @@ class TargetTask:
     def loss(self, step: int, generator: torch.Generator) -> tuple[Tensor, Figures]:
         """Weighted cross entropy of the rows of this step, and nats per token of each kind of text."""
         del generator  # rows are drawn by seed and step already
-        batch = self._batches.at(step)
+        batch = self._batches.at(step).to(self._net.device)
         read = self._net.read(batch.ids)
         nats, hits = self._next_token(read.normed, batch.ids)
         answer, real = batch.is_response[:, 1:], batch.is_real[:, 1:]
@@ -94,7 +94,7 @@ class TargetTask:
 
     def _next_token(self, normed: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
         """[B, T - 1] each: nats, and whether the likeliest token was right."""
-        logits = self._net.logits(normed[:, :-1])
+        logits = self._net.logits(normed[:, :-1]).float()
         wanted = ids[:, 1:]
         nats = F.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="none")
         return nats.view(wanted.shape), logits.detach().argmax(-1) == wanted
@@ -103,7 +103,7 @@ class TargetTask:
         """The head's loss and accuracy over the answers of the first rows."""
         rows = max(1, round(len(ids) * self._losses.mtp_share))
         ids, normed, counted = ids[:rows], normed[:rows], answer[:rows, 1:]
-        guessed = self._net.logits(self._net.mtp(normed[:, :-2], ids[:, 1:-1]))
+        guessed = self._net.logits(self._net.mtp(normed[:, :-2], ids[:, 1:-1])).float()
         wanted = ids[:, 2:]
         nats = F.cross_entropy(guessed.flatten(0, 1), wanted.flatten(), reduction="none").view(wanted.shape)
         hits = guessed.detach().argmax(-1) == wanted
@@ -126,5 +126,5 @@ def write_target(
         json.dumps(generation, indent=2) + "\n", encoding="ascii"
     )
     write_tokenizer(tokenizer, directory)
-    tensors = {name: tensor.detach().contiguous() for name, tensor in weights.items()}
+    tensors = {name: tensor.detach().contiguous().cpu() for name, tensor in weights.items()}
     save_file(tensors, directory / "model.safetensors", metadata={"format": "pt"})

@@ -3,32 +3,32 @@
 import itertools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer
-
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import read_raw
+from draftproof.errors import RefusedInput
 from draftproof.models.target.reading import read_shape
 from draftproof.training.batches import Batches
 from draftproof.training.corpus.real import read_real_text
 from draftproof.training.corpus.stream import documents
 from draftproof.training.loop import Outcome, Report, Training, run
+from draftproof.training.machine import Machine
 from draftproof.training.optimiser import Schedule
-from draftproof.training.recipe import read_recipe, refused, section
+from draftproof.training.recipe import fingerprint, read_recipe
 from draftproof.training.start import initial_weights
 from draftproof.training.target import TargetLosses, TargetTask, write_target
 from draftproof.training.vocabulary import Pieces, train_tokenizer
 
-__all__ = ["train_target"]
-
-_TABLES = ("config", "corpus", "tokenizer", "losses", "training")
+__all__ = ["TargetRecipe", "read_manifest", "train_target"]
 
 
 @dataclass(frozen=True, slots=True)
-class _Corpus:
+class Corpus:
+    """What is read."""
+
     manifest: str
     """Of the real files: path beside the recipe."""
 
@@ -40,13 +40,17 @@ class _Corpus:
 
 
 @dataclass(frozen=True, slots=True)
-class _Vocabulary:
+class Vocabulary:
+    """What the tokenizer is trained on."""
+
     documents: int
     seed: int
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class TargetRun:
+    """How the run goes."""
+
     seed: int
     steps: int
     learning_rate: float
@@ -56,6 +60,20 @@ class _Run:
     weight_decay: float
     clip: float
     save_every: int
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRecipe:
+    """``draftproof train target``."""
+
+    config: dict[str, Any]
+    """The model's, key by key as it is written."""
+
+    corpus: Corpus
+    tokenizer: Vocabulary
+    losses: TargetLosses
+    training: TargetRun
+    machine: Machine = field(default_factory=Machine)
 
 
 def train_target(
@@ -76,25 +94,19 @@ def train_target(
     Raises:
         CouldNotLook, RefusedInput: the recipe, its corpus or the directory is not what it must be.
     """
-    tables = read_recipe(recipe)
-    if extra := sorted(tables.keys() - set(_TABLES)):
-        raise refused(recipe, f"the tables {', '.join(_TABLES)}", ", ".join(extra))
-    corpus, losses = (
-        section(_Corpus, tables, "corpus", recipe),
-        section(TargetLosses, tables, "losses", recipe),
-    )
-    said = section(_Run, tables, "training", recipe)
-    config = tables["config"]
+    said = read_recipe(recipe, TargetRecipe)
+    device, corpus, going = said.machine.found(recipe), said.corpus, said.training
     model = directory / "model"
     model.mkdir(parents=True, exist_ok=True)
-    (model / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="ascii")
+    (model / "config.json").write_text(json.dumps(said.config, indent=2) + "\n", encoding="ascii")
     shape = read_shape(parse_config(read_raw(model / "config.json")), str(recipe))
     real = read_real_text(read_manifest(recipe.parent / corpus.manifest)["train"])
-    vocabulary = section(_Vocabulary, tables, "tokenizer", recipe)
-    stream = itertools.islice(documents(vocabulary.seed, real, corpus.real_share), vocabulary.documents)
-    tokenizer = train_tokenizer((f"{d.prompt}\n{d.response}" for d in stream), shape.vocab_size)
+    stream = documents(said.tokenizer.seed, real, corpus.real_share)
+    read = itertools.islice(stream, said.tokenizer.documents)
+    tokenizer = train_tokenizer((f"{d.prompt}\n{d.response}" for d in read), shape.vocab_size)
     pieces = Pieces(tokenizer)
-    weights = initial_weights(shape, said.seed, pieces.texts, with_mtp=losses.mtp_weight > 0)
+    drawn = initial_weights(shape, going.seed, pieces.texts, with_mtp=said.losses.mtp_weight > 0)
+    weights = {name: weight.detach().to(device).requires_grad_() for name, weight in drawn.items()}
     batches = Batches(
         pieces,
         real,
@@ -104,21 +116,22 @@ def train_target(
         corpus.seed,
         corpus.drill_steps,
     )
-    task = TargetTask(shape, weights, batches, losses, recipe=_text_of(tables, tokenizer))
+    task = TargetTask(shape, weights, batches, said.losses, recipe=fingerprint(said, tokenizer.to_str()))
     training = Training(
-        Schedule(said.steps, said.learning_rate, said.warmup, said.floor),
-        said.seed,
-        weight_decay=said.weight_decay,
-        clip=said.clip,
-        muon_rate=said.muon_rate,
-        save_every=said.save_every,
+        Schedule(going.steps, going.learning_rate, going.warmup, going.floor),
+        going.seed,
+        weight_decay=going.weight_decay,
+        clip=going.clip,
+        muon_rate=going.muon_rate,
+        save_every=going.save_every,
+        machine=said.machine,
     )
     return run(
         task,
         training,
         directory,
         on_report=on_report,
-        on_snapshot=lambda _: write_target(model, config, weights, tokenizer),
+        on_snapshot=lambda _: write_target(model, said.config, weights, tokenizer),
         stop_at=stop_at,
     )
 
@@ -131,10 +144,12 @@ def read_manifest(path: Path) -> dict[str, dict[str, str]]:
 
 def _digests(value: object, path: Path) -> dict[str, str]:
     if not isinstance(value, dict) or not all(isinstance(digest, str) for digest in value.values()):
-        raise refused(path, "sha256 by path", repr(value))
+        raise RefusedInput(
+            "manifest",
+            expected="sha256 by path",
+            found=repr(value)[:80],
+            where=str(path),
+            means="it is not known which texts are meant",
+            next_step="take the corpus.json of the shipped pair as a model",
+        )
     return value
-
-
-def _text_of(tables: dict[str, Any], tokenizer: Tokenizer) -> str:
-    """Everything the outcome depends on, the tokenizer as it came out."""
-    return json.dumps([tables, tokenizer.to_str()], sort_keys=True)

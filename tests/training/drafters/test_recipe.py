@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from draftproof.errors import CouldNotLook, RefusedInput
-from draftproof.training.drafters.recipe import DflashRecipe, fingerprint, read_recipe
+from draftproof.training.drafters.recipe import DflashRecipe
 from draftproof.training.drafters.train import Job, train_dflash, train_eagle3
+from draftproof.training.recipe import fingerprint, read_recipe
 from small_runs import write_recipe, write_speaking_target
 
 pytestmark = pytest.mark.engine

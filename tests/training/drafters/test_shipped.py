@@ -16,9 +16,10 @@ from draftproof.models.target.load import load_decoder
 from draftproof.training.drafters.blocks import draw_blocks
 from draftproof.training.drafters.configs import dflash_config
 from draftproof.training.drafters.dflash import DflashNet
-from draftproof.training.drafters.recipe import DflashRecipe, read_recipe
+from draftproof.training.drafters.recipe import DflashRecipe
 from draftproof.training.drafters.responses import Example
 from draftproof.training.drafters.rows import Rows
+from draftproof.training.recipe import read_recipe
 
 pytestmark = pytest.mark.engine
 

@@ -78,8 +78,8 @@ def bench_target(
         measured=measure(runs),
         divergences=divergences(engine.target, runs, bound),
         noise_bound=bound,
-        prompts=f"{len(measuring)} prompts ({asked.source}), {asked.max_new_tokens} new tokens at most, "
-        f"{asked.rounds} rounds",
+        prompts=f"{_counted(len(measuring), 'prompt')} ({asked.source}), {asked.max_new_tokens} new tokens "
+        f"at most, {_counted(asked.rounds, 'round')}",
         sizing=sizing,
     )
 
@@ -88,3 +88,7 @@ def _loaded(wanted: Wanted, engine: Engine, choosing: Sequence[BenchPrompt], ask
     if asked.tune:
         wanted = tuned(wanted, engine, choosing, max_new_tokens=asked.max_new_tokens)
     return wanted.beside(engine)
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"

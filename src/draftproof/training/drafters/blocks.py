@@ -25,6 +25,10 @@ class Blocks(NamedTuple):
     counted: Tensor
     """[b, N, B] bool: slots with a label; never the anchor's own."""
 
+    def to(self, device: torch.device) -> "Blocks":
+        """The same there."""
+        return Blocks(*(part.to(device) for part in self))
+
 
 def draw_blocks(
     tokens: Tensor, spans: Tensor, *, num_anchors: int, num_slots: int, generator: torch.Generator

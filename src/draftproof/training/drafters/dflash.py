@@ -16,7 +16,7 @@ from draftproof.models.dflash.shape import DflashLayer, DflashShape
 from draftproof.training.drafters.sight import Sight, sight_of
 from draftproof.training.drafters.turning import Turn, turn_at
 
-__all__ = ["DflashNet", "SwiGlu"]
+__all__ = ["DflashNet", "Norm", "SwiGlu"]
 
 
 class _Pass(NamedTuple):
@@ -28,6 +28,14 @@ class _Pass(NamedTuple):
     context_turn: Turn
     block_turn: Turn
     sights: dict[DflashLayer, Sight]
+
+
+class Norm(nn.RMSNorm):
+    """The row over its root mean square, times w, in the precision of w whatever the row's."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., H] to the same."""
+        return super().forward(x.to(self.weight.dtype))
 
 
 class SwiGlu(nn.Module):
@@ -57,8 +65,8 @@ class _Attention(nn.Module):
         self.k_proj = nn.Linear(h, shape.num_kv_heads * d, bias=bias)
         self.v_proj = nn.Linear(h, shape.num_kv_heads * d, bias=bias)
         self.o_proj = nn.Linear(shape.num_heads * d, h, bias=bias)
-        self.q_norm = nn.RMSNorm(d, eps=shape.norm_eps)
-        self.k_norm = nn.RMSNorm(d, eps=shape.norm_eps)
+        self.q_norm = Norm(d, eps=shape.norm_eps)
+        self.k_norm = Norm(d, eps=shape.norm_eps)
 
     def forward(self, y: Tensor, now: _Pass, sight: Sight) -> Tensor:
         """[b, N, B, H] of the normed blocks ``y``."""
@@ -91,9 +99,9 @@ class _Attention(nn.Module):
 class _Layer(nn.Module):
     def __init__(self, shape: DflashShape) -> None:
         super().__init__()
-        self.input_layernorm = nn.RMSNorm(shape.hidden_size, eps=shape.norm_eps)
+        self.input_layernorm = Norm(shape.hidden_size, eps=shape.norm_eps)
         self.self_attn = _Attention(shape)
-        self.post_attention_layernorm = nn.RMSNorm(shape.hidden_size, eps=shape.norm_eps)
+        self.post_attention_layernorm = Norm(shape.hidden_size, eps=shape.norm_eps)
         self.mlp = SwiGlu(shape.hidden_size, shape.intermediate_size)
 
     def forward(self, x: Tensor, now: _Pass, sight: Sight) -> Tensor:
@@ -125,9 +133,9 @@ class DflashNet(nn.Module):
         self.register_buffer("embedding", embedding.detach(), persistent=False)
         self.register_buffer("head", head.detach(), persistent=False)
         self.fc = nn.Linear(len(shape.taps) * shape.target_hidden_size, shape.hidden_size, bias=False)
-        self.hidden_norm = nn.RMSNorm(shape.hidden_size, eps=shape.norm_eps)
+        self.hidden_norm = Norm(shape.hidden_size, eps=shape.norm_eps)
         self.layers = nn.ModuleList(_Layer(shape) for _ in shape.layers)
-        self.norm = nn.RMSNorm(shape.hidden_size, eps=shape.norm_eps)
+        self.norm = Norm(shape.hidden_size, eps=shape.norm_eps)
 
     def forward(self, rows: Tensor, tokens: Tensor, anchors: Tensor) -> Tensor:
         """Run a block behind every anchor.

@@ -10,7 +10,7 @@ import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor, nn
 
 from draftproof.models.eagle3.shape import Eagle3Shape
-from draftproof.training.drafters.dflash import SwiGlu
+from draftproof.training.drafters.dflash import Norm, SwiGlu
 from draftproof.training.drafters.unroll import Chains
 
 __all__ = ["Eagle3Net"]
@@ -44,9 +44,9 @@ class _Midlayer(nn.Module):
         super().__init__()
         h, eps = shape.decoder.hidden_size, shape.decoder.norm_eps
         self._before_residual = shape.norms.before_residual
-        self.input_layernorm = nn.RMSNorm(h, eps=eps)
-        self.hidden_norm = nn.RMSNorm(h, eps=eps)
-        self.post_attention_layernorm = nn.RMSNorm(h, eps=eps)
+        self.input_layernorm = Norm(h, eps=eps)
+        self.hidden_norm = Norm(h, eps=eps)
+        self.post_attention_layernorm = Norm(h, eps=eps)
         self.self_attn = _Attention(shape)
         self.mlp = SwiGlu(h, shape.decoder.intermediate_size)
 
@@ -83,7 +83,7 @@ class Eagle3Net(nn.Module):
         self.register_buffer("target_ids", target_ids, persistent=False)
         self.fc = nn.Linear(len(shape.taps) * shape.target_hidden_size, h, bias=False)
         self.midlayer = _Midlayer(shape)
-        self.norm = nn.RMSNorm(h, eps=shape.decoder.norm_eps)
+        self.norm = Norm(h, eps=shape.decoder.norm_eps)
         self.lm_head = nn.Linear(h, shape.draft_vocab_size, bias=False)
 
     def forward(self, rows: Tensor, tokens: Tensor, num_steps: int) -> list[Tensor]:

@@ -20,7 +20,8 @@ from draftproof.training.drafters.checkpoint import write_file
 from draftproof.training.drafters.configs import dflash_config, eagle3_config
 from draftproof.training.drafters.ground import Ground, lay_ground
 from draftproof.training.drafters.prompts import documents_of
-from draftproof.training.drafters.recipe import DflashRecipe, Eagle3Recipe, read_recipe
+from draftproof.training.drafters.recipe import DflashRecipe, Eagle3Recipe
+from draftproof.training.recipe import read_recipe
 
 __all__ = ["FORMATS", "emit"]
 
@@ -60,7 +61,17 @@ def emit(what: str, path: Path, out: Path, to: str, *, on_answer: Callable[[int]
     out.mkdir(parents=True, exist_ok=True)
     kept = out / "responses.jsonl"
     target = path.parent / recipe.target
-    ground = lay_ground(target, recipe.responses, path.parent, kept, on_answer=on_answer)
+    if target.is_file():
+        raise RefusedInput(
+            "/target",
+            expected="a checkpoint directory, which other trainers load",
+            found=f"a file, {recipe.target}",
+            where=f"{path}#/target",
+            means="nothing was handed over",
+            next_step="name the checkpoint that the file was made from, or train here without --emit",
+        )
+    device = recipe.machine.found(path)
+    ground = lay_ground(target, recipe.responses, path.parent, kept, on_answer=on_answer, device=device)
     write = _speculators if to == "speculators" else _specforge
     return write(recipe, ground, target.resolve(), path, out)
 
@@ -83,7 +94,7 @@ def _speculators(recipe: Recipe, ground: Ground, target: Path, path: Path, out: 
     for number, example in enumerate(ground.answered):
         batch = rows.batch([number])
         content = {
-            "hidden_states": batch.taps[0].unflatten(1, (len(taps) + 1, -1)).contiguous(),  # type: ignore[no-untyped-call]
+            "hidden_states": batch.taps[0].unflatten(1, (len(taps) + 1, -1)).contiguous().cpu(),  # type: ignore[no-untyped-call]
             "token_ids": torch.tensor(example.tokens),
         }
         write_file(states / f"hs_{number}.safetensors", save(content))

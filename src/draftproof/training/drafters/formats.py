@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from torch import Tensor
 
 from draftproof.config.convert import convert
+from draftproof.config.dialects.write_speculators import proposal_methods
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import JsonValue, RawConfig, parse_raw
 from draftproof.errors import RefusedInput
@@ -24,8 +25,14 @@ def raw_of(config: Mapping[str, JsonValue], origin: str) -> RawConfig:
     return parse_raw(json.dumps(dict(config)).encode(), origin)
 
 
-def laid_out(served: Served, to: str, origin: str) -> Served:
+def laid_out(served: Served, to: str, origin: str, *, num_draft_tokens: int) -> Served:
     """The native drafter ``served`` as ``native`` or ``speculators`` write it.
+
+    Args:
+        served: as it was trained.
+        to: the format.
+        origin: where its recipe stands.
+        num_draft_tokens: how many it was trained to draft; speculators' files say it.
 
     Raises:
         RefusedInput: the other format cannot say all of it.
@@ -44,4 +51,8 @@ def laid_out(served: Served, to: str, origin: str) -> Served:
             means="what is served would not be what was trained",
             next_step='format = "native"',
         )
+    said = made.config["speculators_config"]
+    if not isinstance(said, dict):
+        raise TypeError("a speculators file without speculators_config")
+    said["proposal_methods"] = proposal_methods(num_draft_tokens)
     return made.config, {name.replace("midlayer.", "layers.0.", 1): t for name, t in tensors.items()}

@@ -1,6 +1,5 @@
 """What every drafter's training stands on: the frozen target, its answers, and the rows it made of them."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,19 +7,18 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from draftproof.engine.text.endings import config_endings
-from draftproof.engine.text.tokens import read_text_codec
 from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder
-from draftproof.models.target.load import load_decoder
-from draftproof.models.target.shards import ShardSource
 from draftproof.names import HiddenIndex
+from draftproof.training.drafters.frozen import freeze
 from draftproof.training.drafters.prompts import prompts_of
 from draftproof.training.drafters.recipe import Responses
 from draftproof.training.drafters.responses import Example, Speaker, regenerate
 from draftproof.training.drafters.rows import Rows
 
-__all__ = ["Ground", "lay_ground", "weights_digest"]
+__all__ = ["Ground", "lay_ground"]
+
+_CPU = torch.device("cpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,28 +46,32 @@ class Ground:
 
 
 def lay_ground(
-    directory: Path, said: Responses, beside: Path, kept: Path, *, on_answer: Callable[[int], None]
+    directory: Path,
+    said: Responses,
+    beside: Path,
+    kept: Path,
+    *,
+    on_answer: Callable[[int], None],
+    device: torch.device = _CPU,
 ) -> Ground:
     """Load the target and have it answer.
 
     Args:
-        directory: the target's.
+        directory: the target's, or its GGUF file.
         said: what it is asked.
         beside: directory that paths in the recipe are meant from.
         kept: file the answers are kept in.
         on_answer: called with the number of answers there are.
+        device: where the target computes, and where its rows are kept.
 
     Raises:
         CouldNotLook, RefusedInput: target or prompts are not what they must be.
     """
-    target = load_decoder(directory, dtype=torch.float32)
-    codec, digest, source = read_text_codec(directory), weights_digest(directory), ShardSource(directory)
-    weights = {name: source.read(name).float() for name in source.shapes()}
-    speaker = Speaker(target.shape, weights, config_endings(directory), said.max_new_tokens)
-    prompts = prompts_of(said, beside, codec)
-    examples = regenerate(speaker, prompts, kept, made_of=digest, on_answer=on_answer)
-    head = target.embedding if target.shape.is_tied else weights["lm_head.weight"]
-    ground = Ground(target, head, tuple(examples), digest)
+    frozen = freeze(directory, device)
+    speaker = Speaker(frozen.decoder.shape, frozen.weights, frozen.endings, said.max_new_tokens)
+    prompts = prompts_of(said, beside, frozen.codec)
+    examples = regenerate(speaker, prompts, kept, made_of=frozen.digest, on_answer=on_answer)
+    ground = Ground(frozen.decoder, frozen.head, tuple(examples), frozen.digest)
     if not ground.answered:
         raise _nothing_said(len(examples), kept)
     return ground
@@ -84,12 +86,3 @@ def _nothing_said(count: int, kept: Path) -> RefusedInput:
         means="there is nothing to learn from",
         next_step="ask the target something else",
     )
-
-
-def weights_digest(directory: Path) -> str:
-    """One sha256 over all safetensors of a checkpoint, in the order of their names."""
-    total = hashlib.sha256()
-    for path in sorted(directory.glob("*.safetensors")):
-        with path.open("rb") as file:
-            total.update(hashlib.file_digest(file, "sha256").digest())
-    return total.hexdigest()

@@ -49,8 +49,10 @@ class BlockTask:
         blocks = draw_blocks(
             batch.tokens, batch.spans, num_anchors=self._loss.anchors, num_slots=slots, generator=generator
         )
+        device = self.net.embedding.device
+        batch, blocks = batch.to(device), blocks.to(device)
         hidden = self.net(batch.taps, batch.tokens, blocks.anchors)
-        logits, labels = self.net.logits(hidden[blocks.counted]), blocks.labels[blocks.counted]
+        logits, labels = self.net.logits(hidden[blocks.counted]).float(), blocks.labels[blocks.counted]
         loss = block_loss(logits, labels, self._weights(logits, labels, blocks.counted))
         is_right = torch.zeros_like(blocks.counted)
         is_right[blocks.counted] = logits.detach().argmax(-1) == labels

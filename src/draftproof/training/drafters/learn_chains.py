@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from draftproof.training.drafters.recipe import ChainLoss
 from draftproof.training.drafters.rows import Batch, Rows
 from draftproof.training.loop import Figures
+from draftproof.training.machine import exact
 
 __all__ = ["ChainTask"]
 
@@ -43,8 +44,10 @@ class ChainTask:
             fingerprint: of all that decides the outcome.
         """
         self.net, self._guess, self._rows, self._loss = net, guess, rows, loss
-        self._head, self._ids, self._batch, self._fingerprint = head.detach(), target_ids, batch, fingerprint
-        self._row = torch.full((len(head),), -1).index_copy_(0, target_ids, torch.arange(len(target_ids)))
+        self._head, self._batch, self._fingerprint = head.detach(), batch, fingerprint
+        count = torch.arange(len(target_ids), device=head.device)
+        self._ids = target_ids.to(head.device)
+        self._row = torch.full((len(head),), -1, device=head.device).index_copy_(0, self._ids, count)
 
     @property
     def parameters(self) -> Mapping[str, Tensor]:
@@ -63,16 +66,18 @@ class ChainTask:
     def loss(self, step: int, generator: torch.Generator) -> tuple[Tensor, Figures]:
         """Cross entropy against the target's distribution, later guesses weighing less."""
         del step
-        batch = self._rows.draw(self._batch, generator)
+        device = self._head.device
+        batch = self._rows.draw(self._batch, generator).to(device)
         guesses = self._guess(batch, self._loss.depth)
-        teacher = (batch.normed @ self._head.T)[..., self._ids].log_softmax(-1)
-        total, weights = torch.zeros(()), 0.0
+        with exact(device):
+            teacher = (batch.normed @ self._head.T)[..., self._ids].log_softmax(-1)
+        total, weights = torch.zeros((), device=device), 0.0
         alive, figures, tau = torch.ones_like(batch.tokens[:, 1:], dtype=torch.bool), {}, 1.0
         for number, logits in enumerate(guesses):
             wanted, counted = self._row[_behind(batch.tokens, 2 + number)], _counted(batch, number)
             given = _behind(teacher, 1 + number)
             can = (wanted >= 0) & counted  # what cannot be drafted teaches nothing
-            nats = -(given.exp() * logits.log_softmax(-1)).sum(-1)
+            nats = -(given.exp() * logits.float().log_softmax(-1)).sum(-1)
             weight = self._loss.decay**number
             total = total + weight * nats[can].mean()
             weights += weight
@@ -86,11 +91,11 @@ class ChainTask:
 def _behind(rows: Tensor, distance: int) -> Tensor:
     """[b, P, ...]: for pair i the row i + distance, the last one where the text has ended."""
     pairs = rows.shape[1] - 1
-    at = (torch.arange(pairs) + distance).clamp_(max=pairs)
+    at = (torch.arange(pairs, device=rows.device) + distance).clamp_(max=pairs)
     return rows[:, at]
 
 
 def _counted(batch: Batch, step: int) -> Tensor:
     """[b, P]: whether the token at i + 2 + step is one of the answer."""
-    places = torch.arange(batch.tokens.shape[1] - 1) + 2 + step
+    places = torch.arange(batch.tokens.shape[1] - 1, device=batch.spans.device) + 2 + step
     return (places >= batch.spans[:, :1]) & (places < batch.spans[:, 1:])

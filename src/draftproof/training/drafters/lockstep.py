@@ -6,6 +6,7 @@ Formulas as in ``models``; the tests hold the two against each other.
 Dimensions: B texts, H hidden, V vocabulary, D head dim, K convolution taps, Dk, Dv of the delta rule's heads.
 """
 
+import functools
 from collections.abc import Mapping
 
 import torch
@@ -33,15 +34,17 @@ class Lockstep:
         """
         self._shape, self._weights, self._position = shape, weights, 0
         self._states: dict[str, Tensor] = {}
-        d = shape.delta
+        self._device = weights[f"{_PREFIX}embed_tokens.weight"].device
+        d, zeros = shape.delta, functools.partial(torch.zeros, count, device=self._device)
         for index, layer in enumerate(shape.layers):
             name = f"{_PREFIX}layers.{index}"
             if layer.is_recurrent and d is not None:
-                self._states[f"{name}.conv"] = torch.zeros(count, d.conv_taps - 1, d.channels)
-                self._states[f"{name}.delta"] = torch.zeros(count, d.num_value_heads, d.key_dim, d.value_dim)
+                self._states[f"{name}.conv"] = zeros(d.conv_taps - 1, d.channels)
+                self._states[f"{name}.delta"] = zeros(d.num_value_heads, d.key_dim, d.value_dim)
 
     def keep(self, rows: Tensor) -> None:
         """Forget all texts but these [B']."""
+        rows = rows.to(self._device)
         self._states = {name: state[rows] for name, state in self._states.items()}
 
     @torch.inference_mode()
@@ -49,8 +52,8 @@ class Lockstep:
         """[B, V] logits after one more token of every text, [B]."""
         weights, shape = self._weights, self._shape
         embedding = weights[f"{_PREFIX}embed_tokens.weight"]
-        turn = turn_at(shape.rope, torch.tensor([[self._position]]))
-        x = F.embedding(tokens, embedding)
+        turn = turn_at(shape.rope, torch.tensor([[self._position]], device=self._device))
+        x = F.embedding(tokens.to(self._device), embedding)
         for index, layer in enumerate(shape.layers):
             name = f"{_PREFIX}layers.{index}"
             y = self._norm(x, f"{name}.input_layernorm")

@@ -25,7 +25,7 @@ class _Norm(nn.Module):
         self.weight = nn.Parameter(torch.full((width,), 1.0 - self._centre))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.rms_norm(x, x.shape[-1:], self._centre + self.weight, self._eps)
+        return F.rms_norm(x.to(self.weight.dtype), x.shape[-1:], self._centre + self.weight, self._eps)
 
 
 class _Attention(nn.Module):

@@ -1,25 +1,22 @@
-"""A recipe: everything that decides what a drafter becomes, read from TOML; nothing in it is ignored.
+"""What a drafter's recipe says: everything that decides what it becomes.
 
 ::
 
-    target = "../hybrid"           # a checkpoint, beside this file; so are all paths
+    target = "../hybrid"           # a checkpoint or a GGUF file, beside this file; so are all paths
     seed = 7
 
     [drafter]                      # its shape; which keys depends on the method
     [responses]                    # what the target is asked, and how its answers are made
     [loss]
     [training]
+    [machine]                      # device and dtype; float32 on the CPU otherwise
 """
 
-import hashlib
-import json
-import tomllib
-from collections.abc import Mapping
-from dataclasses import MISSING, Field, asdict, dataclass, field, fields
-from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from dataclasses import dataclass, field
+from typing import Literal
 
-from draftproof.errors import CouldNotLook, RefusedInput
+from draftproof.training.machine import Machine
+from draftproof.training.recipe import read_recipe
 
 __all__ = [
     "BlockLoss",
@@ -31,11 +28,8 @@ __all__ = [
     "Going",
     "MtpRecipe",
     "Responses",
-    "fingerprint",
     "read_recipe",
 ]
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +136,7 @@ class DflashRecipe:
     drafter: DflashSize
     loss: BlockLoss = field(default_factory=BlockLoss)
     seed: int = 0
+    machine: Machine = field(default_factory=Machine)
     format: Literal["native", "speculators"] = "native"
     """How it is written; SpecForge's layout is the native one."""
 
@@ -156,6 +151,7 @@ class Eagle3Recipe:
     drafter: Eagle3Size
     loss: ChainLoss = field(default_factory=ChainLoss)
     seed: int = 0
+    machine: Machine = field(default_factory=Machine)
     format: Literal["native", "speculators"] = "native"
     """How it is written; SpecForge's layout is the native one."""
 
@@ -169,94 +165,4 @@ class MtpRecipe:
     training: Going
     loss: ChainLoss = field(default_factory=ChainLoss)
     seed: int = 0
-
-
-def read_recipe(path: Path, kind: type[T]) -> T:
-    """The recipe in a file.
-
-    Raises:
-        CouldNotLook: it cannot be read.
-        RefusedInput: it is no TOML, a key is missing, unknown or mistyped; every fault is listed.
-    """
-    try:
-        text = path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise CouldNotLook(
-            str(path),
-            expected="a recipe in TOML",
-            found=str(error),
-            where=str(path),
-            means="nothing was trained",
-            next_step=f"ls -l {path}",
-        ) from error
-    try:
-        document = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise _refused(path, [str(error)]) from error
-    faults: list[str] = []
-    made = _table(kind, document, "", faults)
-    if faults or made is None:
-        raise _refused(path, faults)
-    return made
-
-
-def fingerprint(recipe: Any, *others: str) -> str:
-    """The sha256 of a recipe's values and of what else decides the outcome."""
-    said = json.dumps([asdict(recipe), *others], sort_keys=True)
-    return hashlib.sha256(said.encode()).hexdigest()
-
-
-def _table(kind: type[T], table: Mapping[str, Any], pointer: str, faults: list[str]) -> T | None:
-    """One table as its dataclass; None where it has a fault, which is then listed."""
-    known = {each.name: each for each in fields(kind)}  # type: ignore[arg-type] # always a dataclass
-    hints = get_type_hints(kind)
-    before = len(faults)
-    faults += [
-        f"{pointer}/{key}: no such key; known are {', '.join(known)}" for key in table if key not in known
-    ]
-    faults += [
-        f"{pointer}/{name}: missing" for name, each in known.items() if name not in table and _needed(each)
-    ]
-    values = {
-        name: _value(hints[name], table[name], f"{pointer}/{name}", faults) for name in known if name in table
-    }
-    return kind(**values) if len(faults) == before else None
-
-
-def _needed(each: Field[Any]) -> bool:
-    return each.default is MISSING and each.default_factory is MISSING
-
-
-def _value(kind: Any, said: Any, pointer: str, faults: list[str]) -> Any:
-    """A value of the file as the type asked for."""
-    if get_origin(kind) is Literal:
-        if said not in get_args(kind):
-            faults.append(f"{pointer}: {said!r} is none of {', '.join(get_args(kind))}")
-        return said
-    if get_origin(kind) is tuple:
-        if not isinstance(said, list) or not said:
-            faults.append(f"{pointer}: a list of at least one is wanted, not {said!r}")
-            return ()
-        return tuple(_value(get_args(kind)[0], each, f"{pointer}/{i}", faults) for i, each in enumerate(said))
-    if hasattr(kind, "__dataclass_fields__"):
-        if not isinstance(said, dict):
-            faults.append(f"{pointer}: a table is wanted, not {said!r}")
-            return None
-        return _table(kind, said, pointer, faults)
-    is_number = kind is float and isinstance(said, int) and not isinstance(said, bool)
-    if type(said) is not kind and not is_number:
-        faults.append(f"{pointer}: a {kind.__name__} is wanted, not {said!r}")
-    elif kind in (int, float) and said < 0:
-        faults.append(f"{pointer}: {said} is below 0")
-    return float(said) if is_number else said
-
-
-def _refused(path: Path, faults: list[str]) -> RefusedInput:
-    return RefusedInput(
-        "recipe",
-        expected="a recipe: every key known, none missing, each of its type",
-        found="; ".join(faults),
-        where=str(path),
-        means="nothing was trained",
-        next_step="mend the recipe; docs/reference/cli.md shows one",
-    )
+    machine: Machine = field(default_factory=Machine)

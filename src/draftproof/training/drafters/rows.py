@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 from draftproof.models.decoder import Decoder
 from draftproof.names import HiddenIndex
 from draftproof.training.drafters.responses import Example
+from draftproof.training.machine import exact
 
 __all__ = ["Batch", "Rows"]
 
@@ -21,7 +22,7 @@ class Batch(NamedTuple):
     """Some texts side by side, filled up behind their ends."""
 
     tokens: Tensor
-    """[b, S]"""
+    """[b, S], on the CPU, as the spans: what is drawn is drawn there."""
 
     spans: Tensor
     """[b, 2]: tokens of the prompt, and of prompt and answer."""
@@ -31,6 +32,10 @@ class Batch(NamedTuple):
 
     normed: Tensor
     """[b, S, H_t], after the target's final norm."""
+
+    def to(self, device: torch.device) -> "Batch":
+        """The same there."""
+        return Batch(*(part.to(device) for part in self))
 
 
 class Rows:
@@ -68,7 +73,8 @@ class Rows:
         if index not in self._kept:
             tokens = self._examples[index].tokens
             session = self._target.new_session(room=len(tokens))
-            read = self._target.prefill(session, tokens, capture=self._taps, with_normed=True)
+            with exact(self._target.embedding.device):
+                read = self._target.prefill(session, tokens, capture=self._taps, with_normed=True)
             if read.normed is None:
                 raise RuntimeError("a prefill without the rows it was asked for")
             taps = [read.hidden[tap] for tap in self._taps]

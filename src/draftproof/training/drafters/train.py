@@ -23,20 +23,16 @@ from draftproof.training.drafters.configs import dflash_config, eagle3_config
 from draftproof.training.drafters.dflash import DflashNet
 from draftproof.training.drafters.eagle3 import Eagle3Net
 from draftproof.training.drafters.formats import Served, laid_out, raw_of
-from draftproof.training.drafters.ground import Ground, lay_ground, weights_digest
+from draftproof.training.drafters.frozen import weights_digest
+from draftproof.training.drafters.ground import Ground, lay_ground
 from draftproof.training.drafters.learn_blocks import BlockTask
 from draftproof.training.drafters.learn_chains import ChainTask
 from draftproof.training.drafters.mtp import MtpNet
-from draftproof.training.drafters.recipe import (
-    DflashRecipe,
-    Eagle3Recipe,
-    MtpRecipe,
-    fingerprint,
-    read_recipe,
-)
+from draftproof.training.drafters.recipe import DflashRecipe, Eagle3Recipe, MtpRecipe
 from draftproof.training.drafters.start import draw_weights, take_weights
 from draftproof.training.loop import Outcome, Report, Task, Training, run
 from draftproof.training.optimiser import Schedule
+from draftproof.training.recipe import fingerprint, read_recipe
 
 __all__ = ["Job", "train_dflash", "train_eagle3", "train_mtp"]
 
@@ -77,7 +73,7 @@ def train_dflash(job: Job) -> Outcome:
             f"an id below {ground.target.shape.vocab_size}",
             shape.mask_token_id,
         )
-    net = DflashNet(shape, embedding=ground.target.embedding, head=ground.head)
+    net = DflashNet(shape, embedding=ground.target.embedding, head=ground.head).to(ground.head.device)
     draw_weights(net, recipe.seed)
     if recipe.training.start:
         take_weights(net, path.parent / recipe.training.start / "model.safetensors")
@@ -88,7 +84,9 @@ def train_dflash(job: Job) -> Outcome:
         batch=recipe.training.batch,
         fingerprint=_mark(job, recipe, ground),
     )
-    return _run(job, task, recipe, laid_out((config, net.state_dict()), recipe.format, str(path)))
+    drafted = shape.block_size - 1
+    served = laid_out((config, net.state_dict()), recipe.format, str(path), num_draft_tokens=drafted)
+    return _run(job, task, recipe, served)
 
 
 def train_eagle3(job: Job) -> Outcome:
@@ -102,10 +100,10 @@ def train_eagle3(job: Job) -> Outcome:
     )
     _refuse_outside(path, recipe.drafter.target_layer_ids, ground)
     ids = _frequent(ground, shape.draft_vocab_size)
-    net = Eagle3Net(shape, embedding=target.embedding, target_ids=ids)
+    net = Eagle3Net(shape, embedding=target.embedding, target_ids=ids).to(ground.head.device)
     draw_weights(net, recipe.seed)
     with torch.no_grad():
-        net.lm_head.weight.copy_(ground.head[ids])
+        net.lm_head.weight.copy_(ground.head[ids.to(ground.head.device)])
     if recipe.training.start:
         take_weights(net, path.parent / recipe.training.start / "model.safetensors")
     task = ChainTask(
@@ -122,7 +120,8 @@ def train_eagle3(job: Job) -> Outcome:
     if len(ids) < target.shape.vocab_size:
         is_drafted = torch.zeros(target.shape.vocab_size, dtype=torch.bool).index_fill_(0, ids, value=True)
         tensors |= {"d2t": ids - torch.arange(len(ids)), "t2d": is_drafted}
-    return _run(job, task, recipe, laid_out((config, tensors), recipe.format, str(path)))
+    served = laid_out((config, tensors), recipe.format, str(path), num_draft_tokens=recipe.loss.depth)
+    return _run(job, task, recipe, served)
 
 
 def train_mtp(job: Job) -> Outcome:
@@ -133,7 +132,7 @@ def train_mtp(job: Job) -> Outcome:
     path, recipe = job.recipe, read_recipe(job.recipe, MtpRecipe)
     ground = _ground(job, recipe)
     target = ground.target
-    net = MtpNet(target.shape, embedding=target.embedding, head=ground.head)
+    net = MtpNet(target.shape, embedding=target.embedding, head=ground.head).to(ground.head.device)
     place = path.parent / recipe.target
     start = path.parent / recipe.training.start if recipe.training.start else place
     take_weights(net, start / "model.safetensors", PREFIX)
@@ -157,10 +156,10 @@ def train_mtp(job: Job) -> Outcome:
 
 
 def _ground(job: Job, recipe: AnyRecipe) -> Ground:
+    device, beside = recipe.machine.found(job.recipe), job.recipe.parent
     job.directory.mkdir(parents=True, exist_ok=True)
-    beside = job.recipe.parent
-    kept = job.directory / "responses.jsonl"
-    return lay_ground(beside / recipe.target, recipe.responses, beside, kept, on_answer=job.on_answer)
+    kept, place = job.directory / "responses.jsonl", beside / recipe.target
+    return lay_ground(place, recipe.responses, beside, kept, on_answer=job.on_answer, device=device)
 
 
 def _mark(job: Job, recipe: AnyRecipe, ground: Ground) -> str:
@@ -179,6 +178,7 @@ def _run(job: Job, task: Task, recipe: AnyRecipe, served: Served) -> Outcome:
         muon_rate=going.muon_rate,
         save_every=going.save_every,
         report_every=going.report_every,
+        machine=recipe.machine,
     )
 
     def serve(_: int) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from draftproof.models.parts.rope import inverse_frequencies
 from draftproof.models.target.shape import DecoderShape, RopeShape
+from draftproof.training.machine import exact
 from draftproof.training.nets.delta import delta_rule
 
 __all__ = ["Layers", "rope_table", "rotated"]
@@ -54,7 +55,7 @@ class Layers:
         """The row over its root mean square, times w or 1 + w."""
         weight = self._weights[f"{name}.weight"]
         weight = weight + 1 if self._shape.norm_is_zero_centred else weight
-        return F.rms_norm(x, (x.shape[-1],), weight, self._shape.norm_eps)
+        return F.rms_norm(x.to(weight.dtype), (x.shape[-1],), weight, self._shape.norm_eps)
 
     def mlp(self, x: Tensor, name: str) -> Tensor:
         """SwiGLU."""
@@ -79,7 +80,7 @@ class Layers:
         v = self.linear(x, f"{name}.v_proj").view(b, t, a.num_kv_heads, a.head_dim)
         if a.has_qk_norm:
             q, k = self.norm(q, f"{name}.q_norm"), self.norm(k, f"{name}.k_norm")
-        table = self._table(t)
+        table = self._table(t, x.device)
         q, k, v = (part.transpose(1, 2) for part in (rotated(q, table), rotated(k, table), v))
         mask = None if window is None else _windowed(t, window, x.device)
         mixed = F.scaled_dot_product_attention(
@@ -99,22 +100,27 @@ class Layers:
         d, (b, t, _) = self._shape.delta, x.shape
         if d is None:
             raise ValueError("a recurrent layer without its shape")
-        y = F.silu(_convolved(self.linear(x, f"{name}.in_proj_qkv"), self._weights[f"{name}.conv1d.weight"]))
+        taps = self._weights[f"{name}.conv1d.weight"]
+        inputs = self.linear(x, f"{name}.in_proj_qkv").to(taps.dtype)  # what is remembered is not rounded
+        y = F.silu(_convolved(inputs, taps))
         z = self.linear(x, f"{name}.in_proj_z").view(b, t, d.num_value_heads, d.value_dim)
         grouped = (b, t, d.num_key_heads, d.values_per_key)
-        beta = self.linear(x, f"{name}.in_proj_b").sigmoid().view(grouped)
+        beta = self.linear(x, f"{name}.in_proj_b").to(taps.dtype).sigmoid().view(grouped)
         step = F.softplus(self.linear(x, f"{name}.in_proj_a") + self._weights[f"{name}.dt_bias"])
         g = (-self._weights[f"{name}.A_log"].exp() * step).view(grouped)
         keys = d.num_key_heads * d.key_dim
         q, k, v = y.split_with_sizes((keys, keys, d.width), -1)
         q, k = (_unit(part.view(b, t, d.num_key_heads, d.key_dim)) for part in (q, k))
-        mixed = delta_rule(q, k, v.view(*grouped, d.value_dim), g, beta).reshape(z.shape) * d.key_dim**-0.5
+        with exact(x.device):
+            mixed = delta_rule(q, k, v.view(*grouped, d.value_dim), g, beta)
+        mixed = mixed.reshape(z.shape) * d.key_dim**-0.5
         mixed = F.rms_norm(mixed, (d.value_dim,), self._weights[f"{name}.norm.weight"], self._shape.norm_eps)
         return self.linear((mixed * F.silu(z)).flatten(2), f"{name}.out_proj")
 
-    def _table(self, length: int) -> tuple[Tensor, Tensor]:
+    def _table(self, length: int, device: torch.device) -> tuple[Tensor, Tensor]:
         if length not in self._tables:
-            self._tables[length] = rope_table(self._shape.rope, length)
+            cos, sin = rope_table(self._shape.rope, length)
+            self._tables[length] = cos.to(device), sin.to(device)
         return self._tables[length]
 
 

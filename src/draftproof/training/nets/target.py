@@ -43,6 +43,11 @@ class TargetNet:
         head = f"{PREFIX}embed_tokens.weight" if shape.is_tied else "lm_head.weight"
         self._head = head
 
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return self.weights[f"{PREFIX}embed_tokens.weight"].device
+
     def read(self, ids: Tensor) -> Read:
         """The trunk over ids [B, T], each row a sequence from its first token."""
         x = F.embedding(ids, self.weights[f"{PREFIX}embed_tokens.weight"])
