@@ -1,9 +1,7 @@
 """``draftproof preflight`` on engines that are absent, broken or hung, and what carries it to them."""
 
-import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,31 +11,8 @@ from draftproof.cli.main import main
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.interpreter import Answer, NoAnswer
 from draftproof.runtimes.lifting import lifted
+from runtimes.asked_engines import Capture, preflight, program
 from runtimes.effective_cases import laid_out
-
-Capture = pytest.CaptureFixture[str]
-
-
-def program(folder: Path, text: str) -> Path:
-    """An executable script in the place of an engine's Python."""
-    path = folder / f"python-{len(list(folder.iterdir()))}"
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
-def preflight(
-    capsys: Capture, folder: Path, case: str, python: str | Path, *options: str
-) -> tuple[int, dict[str, Any]]:
-    """Exit status and the JSON object."""
-    drafter, target = laid_out(folder, case)
-    engine = () if "--engine" in options else ("--engine", "vllm")
-    argv = ["preflight", drafter.given, "--target", target.given, *engine, "--python", str(python), *options]
-    code = main([*argv, "--json"])
-    output = capsys.readouterr()
-    assert output.err == ""
-    document: dict[str, Any] = json.loads(output.out)
-    return code, document
 
 
 @pytest.mark.parametrize("engine", ["vllm", "sglang"])

@@ -6,12 +6,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from draftproof.runtimes.asking import EnginePython
+from draftproof.runtimes.engine_views import Asked
 from draftproof.runtimes.observed.http import address_of
 from draftproof.server.loopback import LoopbackServer
 from draftproof.server.watcher import Subject, Watcher
 from runtimes.observed.scripted import Script, serving
 
-__all__ = ["WRONG", "ask", "page_over", "stale"]
+__all__ = ["WRONG", "ask", "page_over", "page_with_engine", "stale"]
 
 INTENDED = Path(__file__).parents[1] / "configs" / "zlab-qwen3.6-27b-dflash.json"
 WRONG = (
@@ -46,10 +48,26 @@ def page_over(directory: Path | None, script: Script | None) -> Iterator[tuple[L
     with serving(script or Script()) as url:
         address = address_of(url) if script else None
         given = str(directory) if directory else None
-        watcher = Watcher(Subject(given, str(INTENDED) if given else None, None, (), address, 1.0, 5.0))
-        server = LoopbackServer(watcher, 0)
-        server.start()
-        try:
-            yield server, watcher
-        finally:
-            server.close()
+        subject = Subject(given, str(INTENDED) if given else None, None, (), address, 1.0, 5.0)
+        with served(subject) as pair:
+            yield pair
+
+
+@contextmanager
+def page_with_engine(drafter: str, target: str, python: str) -> Iterator[tuple[LoopbackServer, Watcher]]:
+    """The same over a pair that an engine, or what was recorded of one, is asked about."""
+    asked = Asked("vllm", EnginePython(python))
+    with served(Subject(drafter, None, target, (), None, 1.0, 5.0, asked, 60.0)) as pair:
+        yield pair
+
+
+@contextmanager
+def served(subject: Subject) -> Iterator[tuple[LoopbackServer, Watcher]]:
+    """A watcher that looks when it is told to, and its server."""
+    watcher = Watcher(subject)
+    server = LoopbackServer(watcher, 0)
+    server.start()
+    try:
+        yield server, watcher
+    finally:
+        server.close()

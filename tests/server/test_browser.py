@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from runtimes.asked_engines import recorded
+from runtimes.effective_cases import laid_out
 from runtimes.observed.scripted import Script
-from server.serve import WRONG, ask, page_over, stale
+from server.serve import WRONG, ask, page_over, page_with_engine, stale
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = [
@@ -58,6 +60,23 @@ def test_the_page_shows_what_was_read(tmp_path: Path) -> None:
     assert document.count('class="point"') == 3
     assert document.count('class="bar"') == 4
     assert "intent-drift" in document
+
+
+def test_the_page_shows_what_an_engine_makes_of_it(tmp_path: Path) -> None:
+    """One column for each layer, the first that differs marked; the banner names it."""
+    drafter, target = laid_out(tmp_path, "unsorted")
+    python = recorded(tmp_path, "vllm-0.32.0", "unsorted")
+    with page_with_engine(drafter.given, target.given, str(python)) as (server, watcher):
+        watcher.look()
+        document, messages = shown(server.url, tmp_path / "profile")
+    assert "Content Security Policy" not in messages
+    assert re.findall('class="differs"[^>]*>([^<]*)<', document) == ["[2,4,6]"]
+    assert "first wrong layer: EFFECTIVE (1 value)" in document
+    titles = texts(document, "th")
+    assert [title for title in titles if title.startswith("EFFECTIVE")] == [
+        "EFFECTIVE preflight (vllm 0.32.0)"
+    ]
+    assert "effective-taps" in document
 
 
 def test_hostile_text_stays_text(tmp_path: Path) -> None:

@@ -18,8 +18,10 @@ from draftproof.cli.main import main
 from draftproof.errors import CouldNotLook
 from draftproof.server.loopback import LoopbackServer
 from draftproof.server.watcher import Subject, Watcher
+from runtimes.asked_engines import recorded
+from runtimes.effective_cases import laid_out
 from runtimes.observed.scripted import Script
-from server.serve import INTENDED, WRONG, ask, page_over, stale
+from server.serve import INTENDED, WRONG, ask, page_over, page_with_engine, stale
 
 Answer = tuple[int, dict[str, str], bytes]
 
@@ -45,6 +47,40 @@ def test_the_views_are_those_of_the_command_line(tmp_path: Path, capsys: pytest.
     document = json.loads(capsys.readouterr().out)
     assert json.loads(body) == document
     assert [row["pointer"] for row in document["fields"] if row["first_wrong"]] == list(WRONG)
+
+
+def test_an_engine_is_asked_once_for_each_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its layers are those of the command line; its code is asked again where the file changed."""
+    drafter, target = laid_out(tmp_path, "unsorted")
+    python = recorded(tmp_path, "vllm-0.32.0", "unsorted")
+    with page_with_engine(drafter.given, target.given, str(python)) as (server, watcher):
+        watcher.look()
+        _, _, body = get(server, "/api/views")
+        argv = ["views", drafter.given, "--target", target.given, "--engine", "vllm", "--python", str(python)]
+        main([*argv, "--json"])
+        said, document = json.loads(body), json.loads(capsys.readouterr().out)
+        assert said["engine"] == document["engine"]
+        wrong = {
+            row["name"]: row["first_wrong"] for row in said["engine"]["quantities"] if row["first_wrong"]
+        }
+        assert wrong["aux_layers"] == "EFFECTIVE"
+        python.unlink()
+        watcher.look()
+        assert json.loads(get(server, "/api/views")[2])["engine"]["preflight"] is not None
+        drafter.config_path.write_text(drafter.config_path.read_text("utf-8") + "\n", "utf-8")
+        watcher.look()
+        changed = json.loads(get(server, "/api/views")[2])
+    assert changed["engine"]["preflight"] is None
+    assert any("could not look" in entry["reason"] for entry in changed["not_looked"])
+
+
+def test_an_engine_that_must_be_told_more(tmp_path: Path) -> None:
+    """An EAGLE-3 file does not name its number of draft tokens: the page says so and goes on."""
+    drafter, target = laid_out(tmp_path, "eagle3")
+    with page_with_engine(drafter.given, target.given, sys.executable) as (server, watcher):
+        watcher.look()
+        lacks = json.loads(get(server, "/api/views")[2])["not_looked"]
+    assert any(entry["reason"].startswith("--k: ") for entry in lacks)
 
 
 def test_a_file_that_changes_is_seen(tmp_path: Path) -> None:

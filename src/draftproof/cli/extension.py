@@ -1,8 +1,6 @@
 """``draftproof extension``: where the file lies that an engine's worker loads to tell what it holds."""
 
 import shlex
-from importlib.resources import files
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -15,7 +13,7 @@ __all__ = ["extension"]
 _STARTS = {
     "vllm": (
         "PYTHONPATH={directory} VLLM_SERVER_DEV_MODE=1 python -m vllm.entrypoints.openai.api_server "
-        "--host 127.0.0.1 --worker-extension-cls draftproof_vllm.DraftproofExtension ..."
+        "--host 127.0.0.1 --worker-extension-cls {worker} ..."
     ),
     "sglang": (
         "PYTHONPATH={directory} DRAFTPROOF_EFFECTIVE=/tmp/effective python -m sglang.launch_server "
@@ -30,8 +28,10 @@ def extension(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Print the directory to put on a server's PYTHONPATH, so that its workers can tell what they hold."""
-    directory = Path(str(files("draftproof.runtimes") / engine / "extension"))
-    start = _STARTS[engine].format(directory=shlex.quote(str(directory)))
+    from draftproof.runtimes.worker_extension import VLLM_CLASS, extension_directory
+
+    directory = extension_directory(engine)
+    start = _STARTS[engine].format(directory=shlex.quote(str(directory)), worker=VLLM_CLASS)
     if as_json:
         emit_json(
             {

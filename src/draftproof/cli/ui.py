@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from draftproof.cli.engine_option import EngineName
 from draftproof.cli.output import emit_json, line
 
 if TYPE_CHECKING:
+    from draftproof.runtimes.engine_views import Asked
     from draftproof.runtimes.observed.http import Address
 
 __all__ = ["ui"]
@@ -29,11 +31,22 @@ def ui(
         list[str] | None,
         typer.Option(metavar="PATH", help="A Python whose transformers is asked; may be given again."),
     ] = None,
+    engine: Annotated[
+        EngineName | None, typer.Option(help="An engine that is asked too, in the first Python named.")
+    ] = None,
+    pid: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="The server's process: command line, environment.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", metavar="N", min=1, help="Tokens drafted per step.")] = None,
     port: Annotated[int, typer.Option(metavar="N", min=0, max=_LAST_PORT, help="0 takes a free one.")] = 8765,
     interval: Annotated[float, typer.Option(metavar="SECONDS", min=0.2, help="Between two looks.")] = 5.0,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long one look may take.")
     ] = 10.0,
+    engine_timeout: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", min=0.1, help="How long the engine's code may take, once per file."),
+    ] = 180.0,
     as_json: Annotated[
         bool, typer.Option("--json", help="Say where the page is as one JSON object.")
     ] = False,
@@ -46,8 +59,10 @@ def ui(
     from draftproof.server.watcher import Subject, Watcher
 
     _check(directory, url, intent)
+    pythons = tuple(dict.fromkeys(python or ()))
+    asked = _engine(engine, pythons, url, pid, k)
     subject = Subject(
-        directory, intent, target, tuple(dict.fromkeys(python or ())), _address(url), interval, timeout
+        directory, intent, target, pythons, _address(url), interval, timeout, asked, engine_timeout
     )
     watcher = Watcher(subject)
     server = LoopbackServer(watcher, port)
@@ -65,6 +80,17 @@ def ui(
     server.close()
     watcher.close()
     return 0
+
+
+def _engine(
+    engine: str | None, pythons: tuple[str, ...], url: str | None, pid: int | None, k: int | None
+) -> "Asked | None":
+    if engine is None:
+        return None
+    from draftproof.cli.engine_option import engine_python
+    from draftproof.runtimes.engine_views import Asked
+
+    return Asked(engine, engine_python(pythons[0] if pythons else None, None, None, None), url, pid, k)
 
 
 def _address(url: str | None) -> "Address | None":

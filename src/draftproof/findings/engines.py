@@ -184,7 +184,7 @@ LITERAL_TAPS: tuple[tuple[Versions, str], ...] = tuple(
 
 
 def versions_read(name: str) -> tuple[Version, Version]:
-    """The first and the last version of an engine that a row above was read in source for."""
+    """The first version of an engine that was read in source for a row, and the first beyond all of them."""
     rows = [spot.versions for spot in BLIND_SPOTS] + [row.versions for row in SEMANTICS]
     own = [row for row in rows if row.engine == name]
     first = [row.since for row in own if row.since is not None]

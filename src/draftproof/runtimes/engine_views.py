@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.view import same_json
 from draftproof.errors import CouldNotLook
@@ -20,13 +21,17 @@ from draftproof.runtimes.quantities import of_drafter, of_parsed
 from draftproof.runtimes.resolve import Preflight, Question, drafter_of, meant_of, resolve
 from draftproof.runtimes.running import Running, look_at, read_records
 
-__all__ = ["Asked", "Column", "EngineViews", "QuantityRow", "engine_views", "table"]
+__all__ = ["Asked", "Column", "EngineViews", "QuantityRow", "ask_before", "engine_views", "table"]
 
 NOT_COMPARED = ("method",)
 """Files and engines name methods in words of their own."""
 
 FOR_THE_WORKER = ("mask_id", "aux_layers", "k", "fc_features", "shared_embed", "shared_head", "runner")
 """Quantities that a worker must hold as its configuration code resolves them."""
+
+
+SCRAPE_SECONDS = 10.0
+"""A page of counters comes at once or not at all, however long an engine may be thought about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +97,34 @@ class EngineViews:
     def _row(self, row: QuantityRow) -> dict[str, JsonValue]:
         cells: list[JsonValue] = [cell.as_dict() if cell else None for cell in row.cells]
         wrong = None if row.first_wrong is None else self.columns[row.first_wrong].layer.value
-        return {"name": row.name, "cells": cells, "first_wrong": wrong}
+        return {
+            "name": row.name,
+            "cells": cells,
+            "first_wrong": wrong,
+            "first_wrong_column": row.first_wrong,
+        }
 
 
 def engine_views(
-    asked: Asked, subject: Model, target: Model | None, intent: Model | None, *, timeout_seconds: float
+    asked: Asked,
+    subject: Model,
+    target: Model | None,
+    intent: Model | None,
+    *,
+    timeout_seconds: float,
+    resolved: Preflight | None = None,
 ) -> EngineViews:
-    """Ask the engine before a start, and the one that serves where a URL or a process is named."""
-    preflight = _before(asked, subject, target, timeout_seconds)
+    """Ask the engine before a start, and the one that serves where a URL or a process is named.
+
+    ``resolved`` is what ``ask_before`` said of the same files; without it the engine is asked now.
+    """
+    preflight = resolved or ask_before(asked, subject, target, timeout_seconds=timeout_seconds)
     running = _held(asked, timeout_seconds)
-    observed, unobserved = _observed(asked)
-    columns = tuple(_columns(subject, intent, preflight, running, observed))
+    observed, unobserved = _observed(asked, timeout_seconds)
+    drafter = drafter_of(subject, target)
+    is_whole_model = drafter is not None and drafter.method.value is Method.DRAFT_MODEL
+    meant = drafter_of(intent, target if is_whole_model else None) if intent else None
+    columns = tuple(_columns((meant, drafter), preflight, running, observed))
     lacks = [*_lacks(asked, preflight, target), *unobserved]
     findings: list[Finding] = list(preflight.report.findings) if preflight else []
     lacks += preflight.report.not_looked if preflight else ()
@@ -147,7 +169,10 @@ def _agree(name: str, below: JsonValue, here: JsonValue, layer: Layer) -> bool:
     return same_json(below, here)
 
 
-def _before(asked: Asked, subject: Model, target: Model | None, timeout_seconds: float) -> Preflight | None:
+def ask_before(
+    asked: Asked, subject: Model, target: Model | None, *, timeout_seconds: float
+) -> Preflight | None:
+    """What the engine's own code resolves before a start; None without a target, which it needs."""
     if target is None:
         return None
     question = Question(asked.engine, subject, target, asked.num_draft_tokens)
@@ -162,29 +187,26 @@ def _held(asked: Asked, timeout_seconds: float) -> Running | None:
     return look_at(asked.python, asked.url or "", asked.pid, timeout_seconds=timeout_seconds)
 
 
-def _observed(asked: Asked) -> tuple[Reading | None, list[NotLooked]]:
+def _observed(asked: Asked, timeout_seconds: float) -> tuple[Reading | None, list[NotLooked]]:
     if asked.url is None:
         return None, [NotLooked("observed", "no --url was given: no counter was read")]
     if asked.python.way is not None:
         return None, [NotLooked("observed", "counters are read from this machine: run it there")]
     try:
-        return read(asked.url), []
+        return read(asked.url, timeout_seconds=min(timeout_seconds, SCRAPE_SECONDS)), []
     except CouldNotLook as error:
         return None, [NotLooked("observed", f"could not look: {error.found}")]
 
 
 def _columns(
-    subject: Model,
-    intent: Model | None,
+    drafters: Sequence[DrafterConfig | None],
     preflight: Preflight | None,
     running: Running | None,
     observed: Reading | None,
 ) -> Iterator[Column]:
-    meant, drafter = drafter_of(intent) if intent else None, drafter_of(subject)
-    if meant is not None:
-        yield Column(Layer.INTENT, "intent", of_drafter(meant))
-    if drafter is not None:
-        yield Column(Layer.BYTES, "file", of_drafter(drafter))
+    for drafter, layer, title in zip(drafters, (Layer.INTENT, Layer.BYTES), ("intent", "file"), strict=True):
+        if drafter is not None:
+            yield Column(layer, title, of_drafter(drafter))
     effective = preflight.effective if preflight else None
     if effective is not None:
         name = f"{effective.engine} {effective.version}"

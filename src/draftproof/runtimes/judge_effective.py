@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from draftproof.config.dialects.attention import LINEAR
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.raw import JsonValue, RawConfig
 from draftproof.config.source import Sourced, Written
+from draftproof.config.target import TargetConfig
 from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, Severity
 from draftproof.findings.place import Place, at_pointer
@@ -32,6 +34,14 @@ class Meant:
 
     is_hybrid: bool = False
     """Whether the target has recurrent layers."""
+
+    @classmethod
+    def beside(cls, raw: RawConfig, drafter: DrafterConfig, target: TargetConfig | None) -> "Meant":
+        """What a drafter's file means beside a target, where one is at hand."""
+        if target is None:
+            return cls(raw, drafter, None)
+        is_hybrid = any(layer.kind.value == LINEAR for layer in target.layers)
+        return cls(raw, drafter, target.vocab_size.value, is_hybrid)
 
 
 def judge_effective(effective: Effective, meant: Meant) -> tuple[Finding, ...]:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 
 from draftproof.config.raw import JsonValue
+from draftproof.runtimes.agreed import an_object
 from draftproof.runtimes.effective import Effective, Fact, How, LayerFacts, unknown
 from draftproof.runtimes.interpreter import NoAnswer
 
@@ -35,15 +36,15 @@ def parse_records(body: Mapping[str, object], *, stage: str) -> list[Told] | NoA
         records = body["records"]
         if not isinstance(records, list):
             return NoAnswer("an answer of another form than agreed (records are a list)")
-        return [_told(_object(body["engine"]), _object(one), stage) for one in records]
+        return [_told(an_object(body["engine"]), an_object(one), stage) for one in records]
     except (KeyError, TypeError, ValueError) as error:
         return NoAnswer(f"an answer of another form than agreed ({type(error).__name__}: {error})")
 
 
 def _told(engine: Mapping[str, object], body: Mapping[str, object], stage: str) -> Told:
     facts, missing = {}, {}
-    for name, said in _object(body["facts"]).items():
-        one = _object(said)
+    for name, said in an_object(body["facts"]).items():
+        one = an_object(said)
         if "missing" in one:
             missing[name] = _line(one["missing"])
         else:
@@ -57,7 +58,7 @@ def _told(engine: Mapping[str, object], body: Mapping[str, object], stage: str) 
         facts,
         _layers(body["layers"], stage),
         None if body["refusal"] is None else _words(body["refusal"]),
-        None if body["config"] is None else _object(body["config"]),
+        None if body["config"] is None else an_object(body["config"]),
     )
     return Told(effective, _tensors(body.get("tensors")), missing)
 
@@ -75,9 +76,9 @@ def _layers(value: object, stage: str) -> tuple[LayerFacts, ...] | None:
         return None
     if not isinstance(value, list) or len(value) > MAX_LAYERS:
         raise TypeError("layers are a list")
-    rows = [_object(one) for one in value]
+    rows = [an_object(one) for one in value]
     return tuple(
-        LayerFacts(*(_fact(_object(row[key]), stage) for key in ("window", "causal"))) for row in rows
+        LayerFacts(*(_fact(an_object(row[key]), stage) for key in ("window", "causal"))) for row in rows
     )
 
 
@@ -90,12 +91,6 @@ def _tensors(value: object) -> tuple[str, ...] | None:
 def _rank(value: object) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
         raise TypeError(f"a rank is a number, not {value!r}")
-    return value
-
-
-def _object(value: object) -> dict[str, JsonValue]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object was agreed, not {value!r}")
     return value
 
 

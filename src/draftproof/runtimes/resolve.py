@@ -1,6 +1,7 @@
 """A pair put to an engine before a start: the question, the engine's record, what it means."""
 
 from dataclasses import dataclass
+from os.path import realpath
 
 from draftproof.config.drafter import DrafterConfig
 from draftproof.config.raw import RawConfig
@@ -8,6 +9,7 @@ from draftproof.findings.check import Report
 from draftproof.findings.evidence import Model
 from draftproof.findings.finding import NotLooked
 from draftproof.runtimes.asking import EnginePython
+from draftproof.runtimes.draft_model import as_draft_model
 from draftproof.runtimes.effective import Effective
 from draftproof.runtimes.interpreter import NoAnswer
 from draftproof.runtimes.judge_effective import Meant, judge_effective
@@ -16,8 +18,6 @@ from draftproof.runtimes.sglang.preflight_reading import preflight as ask_sglang
 from draftproof.runtimes.vllm.preflight_reading import preflight as ask_vllm
 
 __all__ = ["Preflight", "Question", "drafter_of", "meant_of", "resolve"]
-
-LINEAR = "linear_attention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class Preflight:
 def resolve(python: EnginePython, question: Question, *, timeout_seconds: float) -> Preflight:
     """Ask the engine, hold its record against the file. Raises UsageError where nothing can be asked."""
     subject, target = question.subject, question.target
-    drafter = drafter_of(subject)
+    drafter = drafter_of(subject, target)
     for model in (subject, target):
         if not isinstance(model.raw, RawConfig):
             return _blind(question, python, f"{model.raw.subject}: {model.raw.found}")
@@ -87,21 +87,24 @@ def resolve(python: EnginePython, question: Question, *, timeout_seconds: float)
     return Preflight(question, str(python), effective, Report(findings, not_known, 1))
 
 
-def drafter_of(model: Model) -> DrafterConfig | None:
-    """The drafter of a directory, or the MTP head inside a target's."""
-    if model.drafter is not None:
+def drafter_of(model: Model, target: Model | None) -> DrafterConfig | None:
+    """The drafter of a directory: its own file's, the target's own MTP head, or the whole model of another.
+
+    Without a ``target`` a model is none of another's: only its own head can be meant.
+    """
+    if model.drafter is not None or model.target is None:
         return model.drafter
-    return model.target.mtp.drafter if model.target and model.target.mtp else None
+    if target is None or realpath(_absolute(target)) == realpath(_absolute(model)):
+        return model.target.mtp.drafter if model.target.mtp else None
+    return as_draft_model(model.target)
 
 
 def meant_of(subject: Model, target: Model | None) -> Meant | None:
     """What the files describe; None where there is no drafter to hold an engine against."""
-    drafter = drafter_of(subject)
+    drafter = drafter_of(subject, target)
     if drafter is None or not isinstance(subject.raw, RawConfig):
         return None
-    config = target.target if target else None
-    is_hybrid = any(layer.kind.value == LINEAR for layer in config.layers) if config else False
-    return Meant(subject.raw, drafter, config.vocab_size.value if config else None, is_hybrid)
+    return Meant.beside(subject.raw, drafter, target.target if target else None)
 
 
 def _blind(question: Question, python: EnginePython, reason: str) -> Preflight:

@@ -12,6 +12,7 @@ from draftproof.findings.catalogue import found
 from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place
 from draftproof.printable import MASKED, is_secret_key
+from draftproof.runtimes.agreed import an_object
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.effective import Effective, Fact, How
 from draftproof.runtimes.interpreter import NoAnswer
@@ -93,7 +94,7 @@ def _blind(reason: str, *, is_required: bool) -> NotLooked:
 
 
 def _running(name: str, body: Mapping[str, object], *, is_required: bool) -> Running:
-    workers = _object(body["workers"]) if body["workers"] is not None else {"error": "no URL was given"}
+    workers = an_object(body["workers"]) if body["workers"] is not None else {"error": "no URL was given"}
     records, why = _records(workers)
     outside = dict(_outside(body))
     findings = [
@@ -109,12 +110,12 @@ def _records(workers: Mapping[str, JsonValue]) -> tuple[tuple[Effective, ...], s
     """The workers' records, or why there are none."""
     if "error" in workers:
         return (), f"/collective_rpc: {workers['error']}"
-    results = _object(workers["json"])["results"]
+    results = an_object(workers["json"])["results"]
     if not isinstance(results, list) or not results:
         return (), "/collective_rpc answered without results"
     records: list[Effective] = []
     for result in results:
-        told = parse_records(_object(result), stage="running")
+        told = parse_records(an_object(result), stage="running")
         if isinstance(told, NoAnswer):
             return (), told.reason
         records += [one.effective for one in told]
@@ -140,10 +141,10 @@ def _ranks(name: str, records: Sequence[Effective]) -> Iterator[Finding]:
 def _outside(body: Mapping[str, object]) -> Iterator[tuple[str, Fact]]:
     """What shows without a look into the worker."""
     for page, key in (("/version", "version"), ("/v1/models", "data")):
-        said = _object(_object(body["pages"]).get(page, {})).get("json")
+        said = an_object(an_object(body["pages"]).get(page, {})).get("json")
         if isinstance(said, dict) and key in said:
             yield page, Fact(said[key], page, How.READ)
-    info = _object(_object(body["pages"]).get("/server_info", {})).get("json")
+    info = an_object(an_object(body["pages"]).get("/server_info", {})).get("json")
     config = _below(info, "vllm_config", "speculative_config")
     for name, key in (("k", "num_speculative_tokens"), ("method", "method"), ("model", "model")):
         if isinstance(config, dict) and key in config:
@@ -171,7 +172,7 @@ def _switches(name: str, body: Mapping[str, object]) -> Iterator[Finding]:
     process = body["process"]
     if not isinstance(process, dict):
         return
-    environment = _object(process["environment"])
+    environment = an_object(process["environment"])
     for switch, harmless in FAKING.items():
         if environment.get(switch, harmless) not in (harmless, ""):
             yield found(
@@ -234,10 +235,4 @@ def _as_number(value: str) -> float | None:
 def _below(value: JsonValue, *keys: str) -> JsonValue:
     for key in keys:
         value = value.get(key) if isinstance(value, dict) else None
-    return value
-
-
-def _object(value: object) -> dict[str, JsonValue]:
-    if not isinstance(value, dict):
-        raise TypeError(f"an object was agreed, not {value!r}")
     return value

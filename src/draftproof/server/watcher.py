@@ -6,14 +6,17 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from draftproof.config.raw import RawConfig
-from draftproof.errors import CouldNotLook
+from draftproof.errors import CouldNotLook, UsageError
 from draftproof.findings.evidence import Evidence, read_model
+from draftproof.findings.finding import NotLooked
 from draftproof.names import Sha256
+from draftproof.runtimes.engine_views import Asked, EngineViews, ask_before, engine_views
 from draftproof.runtimes.hf.reading import read_with
 from draftproof.runtimes.observed.http import Address
 from draftproof.runtimes.observed.pages import Page, scrape
 from draftproof.runtimes.observed.reading import Reading, read_page
-from draftproof.runtimes.views import Interpreter, interpret, views_of
+from draftproof.runtimes.resolve import Preflight
+from draftproof.runtimes.views import Interpreter, Views, interpret, views_of
 
 __all__ = ["Subject", "Watcher"]
 
@@ -32,6 +35,11 @@ class Subject:
     address: Address | None
     interval_seconds: float
     timeout_seconds: float
+    engine: Asked | None = None
+    """The engine that is asked too, and where; its server is the one at ``address``."""
+
+    engine_seconds: float = 180.0
+    """How long its code may take to resolve the drafter: it is imported for that."""
 
 
 @dataclass(slots=True)
@@ -57,6 +65,8 @@ class Watcher:
         self._before: Page | None = None
         self._asked_about: tuple[Sha256, int | None] | None = None
         self._answers: tuple[Interpreter, ...] = ()
+        self._resolved_for: tuple[Sha256, ...] = ()
+        self._resolved: Preflight | None = None
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> None:
@@ -95,11 +105,17 @@ class Watcher:
 
     def look(self) -> None:
         """One round."""
-        views = self._look_at_directory()
+        models = self._models()
+        views = self._look_at_files(models) if models else None
+        if views is not None and self._seen.views is None:
+            with self._lock:  # an engine that is asked for the first time may take minutes
+                self._seen.views = views.as_dict()
+        if models and views is not None and self.subject.engine is not None:
+            views = views.with_engine(self._look_at_engine(self.subject.engine, models))
         page, trouble = self._look_at_server()
         with self._lock:
             self._seen.rounds += 1
-            self._seen.views = views
+            self._seen.views = views.as_dict() if views else None
             self._seen.trouble = trouble
             if page is not None:
                 self._seen.since_start = read_page(page).as_dict()
@@ -113,27 +129,41 @@ class Watcher:
             self.look()
             self._stop.wait(self.subject.interval_seconds)
 
-    def _look_at_directory(self) -> dict[str, object] | None:
-        """The views anew; a library is asked again only when the file changed, since it takes seconds."""
-        subject = self.subject
-        if subject.directory is None:
-            return None
-        model = read_model(subject.directory, config_only=True)
-        target, intent = (
+    def _models(self) -> Evidence | None:
+        """Subject, target and intent as their files stand now."""
+        directory, target, intent = (
             read_model(given, config_only=True) if given else None
-            for given in (subject.target, subject.intent)
+            for given in (self.subject.directory, self.subject.target, self.subject.intent)
         )
-        evidence = Evidence(model, target, intent, None, None)
-        raw = model.raw
+        return Evidence(directory, target, intent, None, None) if directory else None
+
+    def _look_at_files(self, models: Evidence) -> Views:
+        """The views anew; a library is asked again only when the file changed, since it takes seconds."""
+        raw, target, seconds = models.subject.raw, models.target_model, self.subject.timeout_seconds
         size = target.target.vocab_size.value if target and target.target else None
         if isinstance(raw, RawConfig) and (raw.sha256, size) != self._asked_about:
             self._asked_about = (raw.sha256, size)
             self._answers = tuple(
-                interpret(python, raw, read_with(python, raw, timeout_seconds=subject.timeout_seconds), size)
-                for python in subject.pythons
+                interpret(python, raw, read_with(python, raw, timeout_seconds=seconds), size)
+                for python in self.subject.pythons
             )
-        known = self._answers if isinstance(raw, RawConfig) else ()
-        return views_of(evidence, known).as_dict()
+        return views_of(models, self._answers if isinstance(raw, RawConfig) else ())
+
+    def _look_at_engine(self, asked: Asked, models: Evidence) -> EngineViews:
+        """The engine's layers anew; its configuration code is asked again only when a file changed."""
+        subject, target, patience = models.subject, models.target_model, self.subject.engine_seconds
+        digests = tuple(one.raw.sha256 for one in (subject, target) if one and isinstance(one.raw, RawConfig))
+        try:
+            if digests != self._resolved_for:
+                self._resolved = ask_before(asked, subject, target, timeout_seconds=patience)
+                self._resolved_for = digests
+        except UsageError as error:
+            lack = NotLooked(asked.engine, f"{error.subject}: expected {error.expected}", is_required=True)
+            return EngineViews(asked, (), (), None, None, None, not_looked=(lack,))
+        seconds = self.subject.timeout_seconds
+        return engine_views(
+            asked, subject, target, models.intent, timeout_seconds=seconds, resolved=self._resolved
+        )
 
     def _look_at_server(self) -> tuple[Page | None, dict[str, object] | None]:
         address = self.subject.address

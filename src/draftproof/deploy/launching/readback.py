@@ -1,7 +1,5 @@
 """Read-back: what a start for verification adds to the rendered command, and what the workers then say."""
 
-from pathlib import Path
-
 from draftproof.config.parse import parse_config
 from draftproof.config.target import TargetConfig
 from draftproof.deploy.serving.losses import read_target
@@ -14,19 +12,16 @@ from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.effective import Effective
 from draftproof.runtimes.judge_effective import Meant, judge_effective
 from draftproof.runtimes.running import look_at
+from draftproof.runtimes.worker_extension import VLLM_CLASS, extension_directory
 
 __all__ = ["added_environment", "added_options", "read_back"]
-
-_EXTENSION = Path(__file__).parents[2] / "runtimes" / "vllm" / "extension"
-_CLASS = "draftproof_vllm.DraftproofExtension"
-_LINEAR = "linear_attention"
 
 
 def added_options(made: Rendering) -> tuple[Option, ...]:
     """What lets the workers be asked."""
     if made.engine.name != "vllm":
         return ()
-    said = Said(_CLASS, "lets each worker be asked what it holds", "vLLM worker_extension_cls")
+    said = Said(VLLM_CLASS, "lets each worker be asked what it holds", "vLLM worker_extension_cls")
     return (Option("--worker-extension-cls", said),)
 
 
@@ -34,7 +29,8 @@ def added_environment(made: Rendering, inherited: str) -> dict[str, str]:
     """The development endpoints and the extension's directory, before the ``inherited`` PYTHONPATH."""
     if made.engine.name != "vllm":
         return {}
-    path = f"{_EXTENSION}:{inherited}" if inherited else str(_EXTENSION)
+    own = extension_directory("vllm")
+    path = f"{own}:{inherited}" if inherited else str(own)
     return {"VLLM_SERVER_DEV_MODE": "1", "PYTHONPATH": path}
 
 
@@ -56,10 +52,8 @@ def _meant(made: Rendering) -> Meant | None:
         return None
     raw = read_target(made.plan.text("target"))
     target = parse_config(raw).config if raw is not None else None
-    if not isinstance(target, TargetConfig):
-        return Meant(made.drafter.raw, made.drafter.config, None)
-    is_hybrid = any(layer.kind.value == _LINEAR for layer in target.layers)
-    return Meant(made.drafter.raw, made.drafter.config, target.vocab_size.value, is_hybrid)
+    beside = target if isinstance(target, TargetConfig) else None
+    return Meant.beside(made.drafter.raw, made.drafter.config, beside)
 
 
 def _draft_tokens(made: Rendering, record: Effective) -> list[Finding]:

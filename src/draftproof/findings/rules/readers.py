@@ -112,12 +112,13 @@ def _ask_version(evidence: Evidence) -> Answers:
     evidence.drafter  # noqa: B018 - raises NotApplicable where there is no drafter
     if evidence.engine is None:
         raise NotApplicable
-    first, last = versions_read(evidence.engine.name)
-    if not first <= trimmed(evidence.engine.version) <= last:
+    first, beyond = versions_read(evidence.engine.name)
+    if not first <= trimmed(evidence.engine.version) < beyond:
         yield NotLooked(
-            "what the engine reads",
-            f"--engine {evidence.engine}: only {evidence.engine.name} {version_text(first)} to "
-            f"{version_text(last)} was read in source; other versions may read more, or less",
+            "engine's reading",
+            f"--engine {evidence.engine}: only {evidence.engine.name} from {version_text(first)} and before "
+            f"{version_text(beyond)} was read in source; other versions may read more, or less",
+            is_required=True,
         )
 
 

@@ -17,7 +17,10 @@ from draftproof.findings.semantics.row import (
 
 __all__ = ["ROWS"]
 
-_READ = span("vllm", "0.20.1", "0.34")
+_UNREAD = "0.33.1"
+"""The first version that nobody read: 0.33.0 is the last one read."""
+
+_READ = span("vllm", "0.20.1", _UNREAD)
 
 ROWS: tuple[Semantic, ...] = (
     Semantic(
@@ -32,7 +35,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "taps-plus-one",
         Quantity.TAPS,
-        span("vllm", "0.22", "0.34"),
+        span("vllm", "0.22", _UNREAD),
         BLOCK,
         NATIVE,
         "one is added to target_layer_ids; captured in the order of the layers",
@@ -59,7 +62,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "mask-nested-or-top",
         Quantity.MASK,
-        span("vllm", "0.32", "0.34"),
+        span("vllm", "0.32", _UNREAD),
         BLOCK,
         ANY,
         "dflash_config.mask_token_id before the one at the top",
@@ -86,7 +89,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "window-by-kind",
         Quantity.WINDOW,
-        span("vllm", "0.25", "0.34"),
+        span("vllm", "0.25", _UNREAD),
         BLOCK,
         ANY,
         "dflash_config.swa_window_size, else sliding_window, on layers that slide",
@@ -113,7 +116,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "causal-for-all",
         Quantity.CAUSAL,
-        span("vllm", "0.26", "0.34"),
+        span("vllm", "0.26", _UNREAD),
         DFLASH,
         SPECULATORS,
         "sliding_window_non_causal decides for every layer, full ones too",
@@ -122,7 +125,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "causal-by-kind",
         Quantity.CAUSAL,
-        span("vllm", "0.25", "0.34"),
+        span("vllm", "0.25", _UNREAD),
         BLOCK,
         NATIVE,
         "is_causal, else dflash_config.causal, else sliding layers are causal and full ones are not",
@@ -149,7 +152,7 @@ ROWS: tuple[Semantic, ...] = (
     Semantic(
         "blocks-kept",
         Quantity.BLOCK_DROP,
-        span("vllm", "0.33", "0.34"),
+        span("vllm", "0.33", _UNREAD),
         frozenset({*BLOCK, Method.DSPARK}),
         ANY,
         "methods whose cache stands at its tokens' own positions are exempt",
