@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 import typer
 
+from draftproof.cli.device_option import Device, Dtype
 from draftproof.cli.engine_extra import require_engine
 from draftproof.cli.output import emit_json, line
 from draftproof.errors import CouldNotLook, UsageError
@@ -58,10 +59,8 @@ def bench(
         bool, typer.Option("--tune", help="Fix every size by a quarter of the prompts; measure on the rest.")
     ] = False,
     threads: Annotated[int, typer.Option(metavar="N", help="Threads of the CPU.")] = 1,
-    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="Where to run.")] = "cpu",
-    dtype: Annotated[
-        str | None, typer.Option(metavar="NAME", help="float32, bfloat16, ...; the checkpoint's otherwise.")
-    ] = None,
+    device: Device = "cpu",
+    dtype: Dtype = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write bench.json, runs.csv, bench.html and plots.")
     ] = None,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from draftproof.cli.device_option import Device, Dtype
 from draftproof.cli.engine_extra import require_engine
 from draftproof.cli.output import emit_json, line
 from draftproof.errors import RefusedInput, UsageError
@@ -102,10 +103,8 @@ def generate(
         bool,
         typer.Option("--generation-config", help="Defaults and end tokens from generation_config.json."),
     ] = False,
-    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="Where to run.")] = "cpu",
-    dtype: Annotated[
-        str | None, typer.Option(metavar="NAME", help="float32, bfloat16, ...; the checkpoint's otherwise.")
-    ] = None,
+    device: Device = "cpu",
+    dtype: Dtype = None,
     trace: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Record every step as JSON lines.")
     ] = None,

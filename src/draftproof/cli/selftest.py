@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from draftproof.cli.device_option import Device
 from draftproof.cli.engine_extra import require_engine
 from draftproof.cli.output import emit_json, line
 
@@ -22,7 +23,7 @@ def selftest(
             "state-at-wrong-node, greedy-scored-as-drawn, other-temperature, typical-lossy.",
         ),
     ] = None,
-    device: Annotated[str, typer.Option(metavar="cpu|cuda", help="Where the models run.")] = "cpu",
+    device: Device = "cpu",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Prove on two tiny models that drafting changes how fast, never what; exit 1 if anything fails."""
