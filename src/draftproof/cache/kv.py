@@ -111,8 +111,8 @@ class KvStore:
             k.select(2, at).copy_(keys)
             v.select(2, at).copy_(values)
         else:
-            k[0].narrow(1, at, n).copy_(keys.transpose(0, 1))
-            v[0].narrow(1, at, n).copy_(values.transpose(0, 1))
+            k.narrow(2, at, n).copy_(keys.transpose(0, 1))
+            v.narrow(2, at, n).copy_(values.transpose(0, 1))
         seen = self.visible
         return k.narrow(2, at - seen, seen + n), v.narrow(2, at - seen, seen + n)
 

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from time import perf_counter
 
+import torch
 from torch import Tensor
 
 from draftproof.cache.session import Session
@@ -80,8 +81,9 @@ def decode_step(
 
     at_accepted = perf_counter()
     session.commit(acceptance.nodes)
-    captured = {index: rows[list(acceptance.nodes)] for index, rows in seen.hidden.items()}
-    normed = None if seen.normed is None else seen.normed[list(acceptance.nodes)]
+    kept = _chosen(acceptance.nodes)
+    captured = {index: rows[kept] for index, rows in seen.hidden.items()}
+    normed = None if seen.normed is None else seen.normed[kept]
 
     at_committed = perf_counter()
     seconds.draft += at_proposed - at_start
@@ -89,3 +91,10 @@ def decode_step(
     seconds.accept += at_accepted - at_verified
     seconds.commit += at_committed - at_accepted
     return Decided(proposal, acceptance, captured, normed)
+
+
+def _chosen(nodes: tuple[int, ...]) -> slice | Tensor:
+    """Index of the accepted nodes' rows: the first ones where the draft's beginning was kept."""
+    if nodes[-1] == len(nodes) - 1:  # numbers rise along a path
+        return slice(len(nodes))
+    return torch.tensor(nodes)

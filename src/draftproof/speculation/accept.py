@@ -67,8 +67,9 @@ def accept_greedy(tree: DraftTree, target_logits: Tensor) -> Acceptance:
     """
     largest, choices = target_logits.max(-1)
     nodes, bonus = tree.walk(choices)
-    for node, value in zip(nodes, largest[nodes].tolist(), strict=True):
-        if not math.isfinite(value):
+    values = largest.tolist()
+    for node in nodes:
+        if not math.isfinite(value := values[node]):
             raise RefusedInput(
                 f"logits after node {node}",
                 expected="a finite largest value",

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from operator import index
 from typing import NamedTuple
 
-import torch
 from torch import Tensor
 
 from draftproof.errors import RefusedInput
+from draftproof.speculation.ranks import Ranks
 from draftproof.speculation.tree import DraftTree
 
 __all__ = ["Grown", "RoundCost", "build", "grow"]
@@ -43,8 +43,7 @@ class Grown(NamedTuple):
     """Drafted tokens kept, if the marginals were the truth: the sum of all nodes' probabilities."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class _Candidate:
+class _Candidate(NamedTuple):
     """A prefix that may become a node; compared by probability, then by its ranks from the root down."""
 
     cost: float
@@ -95,12 +94,10 @@ def grow(
     _check(draft_logits, budget, round_cost)
     if budget == 0 or draft_logits.shape[0] == 0:
         return Grown(DraftTree.empty(), 0.0)
-    logits = draft_logits.float()
-    log_total = logits.logsumexp(-1, keepdim=True)
-    if not torch.isfinite(log_total).all():
+    ranks = Ranks(draft_logits.float(), min(budget, draft_logits.shape[1]))
+    if not ranks.is_finite:
         raise _refused("draft_logits", "a distribution in every row", "NaN, +infinity or nothing finite")
-    log_probs, token_ids = _ranked(logits, log_total, min(budget, logits.shape[1]))
-    growth = _Growth(log_probs, token_ids, budget, round_cost, trust)
+    growth = _Growth(ranks, budget, round_cost, trust)
     tree = growth.grow(spine=spine)
     return Grown(tree, growth.expected)
 
@@ -108,16 +105,8 @@ def grow(
 class _Growth:
     """One tree while it grows."""
 
-    def __init__(
-        self,
-        log_probs: list[list[float]],
-        token_ids: list[list[int]],
-        budget: int,
-        round_cost: RoundCost | None,
-        trust: float,
-    ) -> None:
-        self.log_probs = log_probs
-        self.token_ids = token_ids
+    def __init__(self, ranks: Ranks, budget: int, round_cost: RoundCost | None, trust: float) -> None:
+        self.ranks = ranks
         self.budget = budget
         self.round_cost = round_cost
         self.tokens: list[int] = []
@@ -127,7 +116,7 @@ class _Growth:
         self.expected = 0.0
 
     def grow(self, *, spine: bool) -> DraftTree:
-        first = _Candidate(-self.log_probs[0][0], (0,), 0)
+        first = _Candidate(-self.ranks.log_probs(0)[0], (0,), 0)
         following: _Candidate | None = first
         while spine and following and len(self.tokens) < self.budget and following.cost < math.inf:
             self._add(following)
@@ -144,7 +133,7 @@ class _Growth:
 
     def _add(self, candidate: _Candidate) -> None:
         depth = len(candidate.ranks)
-        self.tokens.append(self.token_ids[depth - 1][candidate.ranks[-1]])
+        self.tokens.append(self.ranks.token(depth - 1, candidate.ranks[-1]))
         self.parents.append(candidate.parent)
         self.expected += math.exp(-candidate.cost)
 
@@ -154,7 +143,7 @@ class _Growth:
 
     def _sibling(self, candidate: _Candidate) -> _Candidate | None:
         """The same parent with its next most probable token."""
-        row, rank = self.log_probs[len(candidate.ranks) - 1], candidate.ranks[-1]
+        row, rank = self.ranks.log_probs(len(candidate.ranks) - 1), candidate.ranks[-1]
         if rank + 1 == len(row):
             return None
         cost = -(-candidate.cost - row[rank] + row[rank + 1])
@@ -163,9 +152,10 @@ class _Growth:
     def _child(self, candidate: _Candidate, node: int) -> _Candidate | None:
         """The candidate, now that it is a node, followed by the next depth's most probable token."""
         depth = len(candidate.ranks)
-        if depth == len(self.log_probs):
+        if depth == self.ranks.num_depths:
             return None
-        return _Candidate(-(-candidate.cost + self.log_probs[depth][0]), (*candidate.ranks, 0), node)
+        gain = self.ranks.log_probs(depth)[0]
+        return _Candidate(-(-candidate.cost + gain), (*candidate.ranks, 0), node)
 
     def _is_worth(self, candidate: _Candidate) -> bool:
         """Whether one node more raises the tokens expected a second."""
@@ -176,19 +166,6 @@ class _Growth:
         )
         tokens = 1 + self.trust * self.expected  # the target adds one of its own
         return (tokens + self.trust * math.exp(-candidate.cost)) * now > tokens * then
-
-
-def _ranked(logits: Tensor, log_total: Tensor, num_ranks: int) -> tuple[list[list[float]], list[list[int]]]:
-    """[H, k] float32 log-probabilities, falling, and their token ids; equal logits by rising id."""
-    values, ids = logits.topk(min(num_ranks + 1, logits.shape[1]), dim=-1)
-    # topk leaves the order of equal logits open, and with it which of them it returns at the edge.
-    crowded = (values[:, num_ranks:] == values[:, num_ranks - 1 : num_ranks]).any(-1)
-    ids = ids[:, :num_ranks]
-    for row in crowded.nonzero().flatten().tolist():
-        ids[row] = logits[row].sort(descending=True, stable=True).indices[:num_ranks]
-    ids = ids.sort(-1).values
-    values, order = logits.gather(-1, ids).sort(dim=-1, descending=True, stable=True)
-    return (values - log_total).tolist(), ids.gather(-1, order).tolist()
 
 
 def _check(draft_logits: Tensor, budget: int, round_cost: RoundCost | None) -> None:

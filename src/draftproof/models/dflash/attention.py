@@ -5,7 +5,6 @@ projections. Source: DFlash, arXiv:2602.06036; dflash 0.1.0 model.py.
 Dimensions: C new context rows, B slots of the block, S context rows remembered, Hq/Hk heads, D head dim.
 """
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -19,7 +18,10 @@ from draftproof.models.parts.linear import Linear
 from draftproof.models.parts.rope import rotate
 from draftproof.models.parts.rows import RmsNorm
 
-__all__ = ["ContextMemory", "DflashAttention", "DflashWeights", "Pass"]
+__all__ = ["BlockMasks", "ContextMemory", "DflashAttention", "DflashWeights", "Pass"]
+
+_MOST_MASKS = 256
+"""Kept at once: a window and a block have as many shapes as a step may keep tokens."""
 
 
 class ContextMemory:
@@ -57,58 +59,70 @@ class ContextMemory:
         self.length += num_context
 
 
-@dataclass(slots=True)
-class Pass:
+class BlockMasks:
+    """What the slots of a block may not see, kept from pass to pass: a full window has one shape."""
+
+    __slots__ = ("_device", "_dtype", "_kept", "_shared")
+
+    def __init__(self, shape: DflashShape, *, dtype: torch.dtype, device: torch.device) -> None:
+        """None is made yet."""
+        self._shared = shape.num_heads // shape.num_kv_heads
+        self._dtype, self._device = dtype, device
+        self._kept: dict[tuple[DflashLayer, int, int], Tensor | None] = {}
+
+    def of(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
+        """[shared B, columns] added to the scores of one key head: 0 or -inf; None where all is seen."""
+        key = (layer, num_slots, num_columns)
+        if key not in self._kept:
+            if len(self._kept) >= _MOST_MASKS:
+                self._kept.clear()
+            self._kept[key] = self._made(layer, num_slots, num_columns)
+        return self._kept[key]
+
+    def _made(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
+        window = layer.window
+        if not layer.is_causal and (window is None or num_columns <= window):
+            return None
+        slots = torch.arange(num_slots, device=self._device)[:, None]
+        # Columns end with the block; the anchor stands at 0.
+        columns = torch.arange(num_slots - num_columns, num_slots, device=self._device)
+        unseen = torch.zeros(num_slots, num_columns, dtype=torch.bool, device=self._device)
+        if layer.is_causal:
+            unseen |= columns > slots
+        if window is not None:
+            unseen |= (slots - columns).abs() >= window
+        mask = torch.zeros(unseen.shape, dtype=self._dtype, device=self._device)
+        return mask.masked_fill_(unseen, float("-inf")).repeat(self._shared, 1)
+
+
+class Pass(NamedTuple):
     """One pass of the drafter."""
 
     memory: ContextMemory
     context: Tensor
     """[C, H]: new context rows, fused and normed, in the model's precision."""
 
-    num_slots: int
     turns: Tensor
     """[C + B, 1, D / 2] complex: the rotation of every row."""
 
-    masks: dict[DflashLayer, Tensor | None] = field(default_factory=dict)
-
-    def mask(self, layer: DflashLayer, num_columns: int) -> Tensor | None:
-        """[B, columns] added to the scores: 0 or -inf; None where every slot sees every column."""
-        if layer not in self.masks:
-            self.masks[layer] = self._mask(layer, num_columns)
-        return self.masks[layer]
-
-    def _mask(self, layer: DflashLayer, num_columns: int) -> Tensor | None:
-        window = layer.window
-        if not layer.is_causal and (window is None or num_columns <= window):
-            return None
-        slots = torch.arange(self.num_slots, device=self.context.device)[:, None]
-        first = self.num_slots - num_columns  # columns end with the block; the anchor stands at 0
-        columns = torch.arange(first, self.num_slots, device=self.context.device)
-        unseen = torch.zeros(self.num_slots, num_columns, dtype=torch.bool, device=self.context.device)
-        if layer.is_causal:
-            unseen |= columns > slots
-        if window is not None:
-            unseen |= (slots - columns).abs() >= window
-        mask = torch.zeros(unseen.shape, dtype=self.context.dtype, device=unseen.device)
-        return mask.masked_fill_(unseen, float("-inf"))
+    masks: BlockMasks
 
 
 class DflashWeights(NamedTuple):
     """One layer's projections and head norms."""
 
-    q: Linear
-    kv: Linear
-    """Rows k | v."""
+    qkv: Linear
+    """Rows q | k | v."""
 
     out: Linear
-    q_norm: RmsNorm
-    k_norm: RmsNorm
+    head_norm: RmsNorm
+    """Over [Hq + Hk, D], queries and keys."""
 
 
 class DflashAttention:
     """The attention of one layer."""
 
-    __slots__ = ("_exact", "_heads", "_in_store", "_layer", "_store", "_weights")
+    __slots__ = ("_exact", "_heads", "_in_store", "_layer", "_split", "_store", "_weights")
 
     def __init__(self, shape: DflashShape, index: int, weights: DflashWeights, *, exact: torch.dtype) -> None:
         """Take the layer's weights.
@@ -124,26 +138,33 @@ class DflashAttention:
         self._store = list(dict.fromkeys(windows)).index(self._layer.window)
         self._in_store = windows[:index].count(self._layer.window)
         self._heads = (shape.num_heads, shape.num_kv_heads, shape.head_dim)
+        both, values = shape.num_heads + shape.num_kv_heads, shape.num_kv_heads
+        self._split = (both * shape.head_dim, values * shape.head_dim)
         self._weights = weights
         self._exact = exact
 
     def __call__(self, residual: Tensor, y: Tensor, now: Pass) -> Tensor:
-        """The residual stream [B, H] with the attention of the normed block ``y`` added."""
+        """The residual stream [B, H] with the attention of the normed block ``y`` added.
+
+        Queries of the context's few rows are computed too and left: one product is cheaper than two.
+        """
         w, (num_q, num_kv, dim) = self._weights, self._heads
         num_slots, num_rows = len(y), len(y) + len(now.context)
-        k, v = w.kv(torch.cat((now.context, y))).view(num_rows, 2, num_kv, dim).unbind(1)
-        q = self._turned(w.q(y).view(num_slots, num_q, dim), w.q_norm, now.turns[-num_slots:])
-        k = self._turned(k, w.k_norm, now.turns)
-        keys, values = now.memory.stores[self._store].write(self._in_store, k, v)  # [1, Hk, S + C + B, D]
+        both, v = w.qkv(torch.cat((now.context, y))).split_with_sizes(self._split, 1)
+        heads = both.view(num_rows, num_q + num_kv, dim)
+        if heads.dtype != self._exact:
+            heads = heads.to(self._exact)
+        heads = rotate(w.head_norm(heads), now.turns)
+        if heads.dtype != y.dtype:
+            heads = heads.to(y.dtype)
+        q, k = heads.split_with_sizes((num_q, num_kv), 1)
+        store = now.memory.stores[self._store]
+        keys, values = store.write(self._in_store, k, v.view(num_rows, num_kv, dim))  # [1, Hk, S + C + B, D]
         # The query heads of one key head are the rows of one product, as in the decoder's attention.
         shared = num_q // num_kv
-        q = q.view(num_slots, num_kv, shared, dim).permute(1, 2, 0, 3).reshape(1, num_kv, -1, dim)
-        mask = now.mask(self._layer, keys.shape[2])
-        mask = mask.repeat(shared, 1) if mask is not None else None
+        q = q.narrow(0, num_rows - num_slots, num_slots).view(num_slots, num_kv, shared, dim)
+        q = q.permute(1, 2, 0, 3).reshape(1, num_kv, -1, dim)
+        mask = now.masks.of(self._layer, num_slots, keys.shape[2])
         mixed = F.scaled_dot_product_attention(q, keys, values, attn_mask=mask)
         mixed = mixed.view(num_kv, shared, num_slots, dim).permute(2, 0, 1, 3).reshape(num_slots, -1)
         return w.out.added(residual, mixed)
-
-    def _turned(self, heads: Tensor, norm: RmsNorm, turns: Tensor) -> Tensor:
-        """Heads normed and rotated in full precision, back in the model's."""
-        return rotate(norm(heads.to(self._exact)), turns).to(heads.dtype)

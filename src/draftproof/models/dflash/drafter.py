@@ -16,7 +16,7 @@ import torch
 import torch.nn.functional as F  # noqa: N812 - torch's own name for it
 from torch import Tensor
 
-from draftproof.models.dflash.attention import ContextMemory, DflashAttention, Pass
+from draftproof.models.dflash.attention import BlockMasks, ContextMemory, DflashAttention, Pass
 from draftproof.models.dflash.shape import DflashShape
 from draftproof.models.draft_vocabulary import DraftVocabulary
 from draftproof.models.parts.linear import Linear
@@ -66,7 +66,18 @@ class DflashDrafter:
         device: where it runs.
     """
 
-    __slots__ = ("_exact", "_fusion", "_layers", "_norm", "_rope", "_surface", "device", "dtype", "shape")
+    __slots__ = (
+        "_exact",
+        "_fusion",
+        "_layers",
+        "_masks",
+        "_norm",
+        "_rope",
+        "_surface",
+        "device",
+        "dtype",
+        "shape",
+    )
 
     def __init__(
         self,
@@ -83,6 +94,7 @@ class DflashDrafter:
         self._fusion, self._layers, self._norm, self._surface = fusion, tuple(layers), norm, surface
         self._exact = torch.float64 if dtype == torch.float64 else torch.float32
         self._rope = RopeTable(shape.rope, shape.head_dim, dtype=self._exact, device=self.device)
+        self._masks = BlockMasks(shape, dtype=dtype, device=self.device)
 
     def new_memory(self) -> ContextMemory:
         """The memory of one sequence, empty."""
@@ -103,9 +115,11 @@ class DflashDrafter:
         fused = self._fusion.fc(rows.to(self.dtype)).to(self._exact)
         count = len(rows) + len(tokens)
         turns = self._rope.span(memory.length, count)
-        now = Pass(memory, self._fusion.norm(fused), len(tokens), turns)
+        now = Pass(memory, self._fusion.norm(fused), turns, self._masks)
         block = torch.tensor(tokens, device=self.device)
-        x = F.embedding(block, self._surface.embedding).to(self._exact) * self.shape.embedding_scale
+        x = F.embedding(block, self._surface.embedding).to(self._exact)
+        if self.shape.embedding_scale != 1:
+            x = x * self.shape.embedding_scale
         memory.begin(count)
         for layer in self._layers:
             x = layer.attention(x, layer.norm(x), now)

@@ -75,23 +75,23 @@ class _Building:
         self._exact = torch.float64 if dtype == torch.float64 else torch.float32
 
     def layer(self, index: int) -> DflashLayerParts:
-        here = f"layers.{index}"
+        here, shape = f"layers.{index}", self._shape
+        q = self._homes.pop(f"{here}.q_norm").expand(shape.num_heads, -1)
+        k = self._homes.pop(f"{here}.k_norm").expand(shape.num_kv_heads, -1)
         weights = DflashWeights(
-            q=self._linear(f"{here}.q"),
-            kv=self._linear(f"{here}.kv"),
+            qkv=self._linear(f"{here}.qkv"),
             out=self._linear(f"{here}.o"),
-            q_norm=self.norm(f"{here}.q_norm", self._exact),
-            k_norm=self.norm(f"{here}.k_norm", self._exact),
+            head_norm=RmsNorm(torch.cat((q, k)), self._shape.norm_eps, dtype=self._exact),
         )
         return DflashLayerParts(
             norm=self.norm(f"{here}.input_layernorm"),
-            attention=DflashAttention(self._shape, index, weights, exact=self._exact),
+            attention=DflashAttention(shape, index, weights, exact=self._exact),
             mlp_norm=self.norm(f"{here}.post_attention_layernorm"),
             mlp=Mlp(self._linear(f"{here}.gate_up"), self._linear(f"{here}.down")),
         )
 
-    def norm(self, home: str, dtype: torch.dtype | None = None) -> RmsNorm:
-        return RmsNorm(self._homes.pop(home), self._shape.norm_eps, dtype=dtype or self._dtype)
+    def norm(self, home: str) -> RmsNorm:
+        return RmsNorm(self._homes.pop(home), self._shape.norm_eps, dtype=self._dtype)
 
     def _linear(self, home: str) -> Linear:
         bias = self._homes.pop(f"{home}.bias") if f"{home}.bias" in self._homes else None

@@ -56,20 +56,19 @@ def bill_of_dflash(shape: DflashShape, names: Collection[str]) -> Bill:
 
 
 def _add_attention(bill: "_Spelt", shape: DflashShape, here: str) -> None:
-    """Homes ``q``, ``kv`` (rows k | v) and ``o``; rotating partners side by side in q and k."""
+    """Homes ``qkv`` (rows q | k | v) and ``o``; rotating partners side by side in q and k."""
     h, d = shape.hidden_size, shape.head_dim
     order = pair_order(d, shape.rope.rotary_dim)
     queries = [head * d + at for head in range(shape.num_heads) for at in order]
     keys = [head * d + at for head in range(shape.num_kv_heads) for at in order]
-    kv = len(keys)
+    q, kv = len(queries), len(keys)
     for kind, tail in (("weight", (h,)), ("bias", ())) if shape.has_bias else (("weight", (h,)),):
-        bill.add_home(f"{here}.q.{kind}", (len(queries), *tail))
-        bill.add_home(f"{here}.kv.{kind}", (2 * kv, *tail))
-        names = f"{here}.self_attn"
-        bill.piece(f"{names}.q_proj.{kind}", (len(queries), *tail), (f"{here}.q.{kind}", 0, queries))
-        bill.piece(f"{names}.k_proj.{kind}", (kv, *tail), (f"{here}.kv.{kind}", 0, keys))
-        bill.piece(f"{names}.v_proj.{kind}", (kv, *tail), (f"{here}.kv.{kind}", kv, range(kv)))
-        shape_of_o = (h, len(queries)) if kind == "weight" else (h,)
+        home, names = f"{here}.qkv.{kind}", f"{here}.self_attn"
+        bill.add_home(home, (q + 2 * kv, *tail))
+        bill.piece(f"{names}.q_proj.{kind}", (q, *tail), (home, 0, queries))
+        bill.piece(f"{names}.k_proj.{kind}", (kv, *tail), (home, q, keys))
+        bill.piece(f"{names}.v_proj.{kind}", (kv, *tail), (home, q + kv, range(kv)))
+        shape_of_o = (h, q) if kind == "weight" else (h,)
         bill.whole(f"{here}.o.{kind}", f"{names}.o_proj.{kind}", shape_of_o)
     for norm in ("q_norm", "k_norm"):
         bill.add_home(f"{here}.{norm}", (d,), is_exact=True)

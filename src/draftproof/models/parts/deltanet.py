@@ -120,21 +120,27 @@ def tree_nodes(steps: Steps, state: Tensor, sight: Sight) -> tuple[Tensor, Defer
     n, heads, r, dv = steps.values.shape
     both = steps.queries_keys.permute(2, 1, 0, 3).reshape(heads, 2 * n, -1)  # [Hk, 2N, Dk], queries first
     keys = both[:, n:]
-    past = torch.bmm(both, state).view(heads, 2, n, r, dv)
-    pairs = torch.bmm(both, keys.transpose(1, 2)).view(heads, 2, 1, n, n)
+    asked, past = torch.bmm(both, state).view(heads, 2, n, r, dv).transpose(2, 3).unbind(1)  # [Hk, R, N, Dv]
+    across, along = torch.bmm(both, keys.transpose(1, 2)).view(heads, 2, 1, n, n).unbind(1)
     g = steps.g.view(n, heads * r)
     path_sum = g.cumsum(0) if sight.ancestry is None else torch.mm(sight.ancestry, g)
-    total = path_sum.t().reshape(heads, r, n)  # G
+    total = path_sum.t().view(heads, r, n)  # G
+    column = total.unsqueeze(-1)
     # Hidden before the exponential: off the path the difference may be large and positive.
-    decay = torch.add(total.unsqueeze(-1) - total.unsqueeze(-2), sight.hidden).exp_()  # D [Hk, R, N, N]
+    decay = torch.sub(column, total.unsqueeze(-2)).add_(sight.hidden).exp_()  # D [Hk, R, N, N]
     rate = steps.beta.permute(1, 2, 0).unsqueeze(-1)  # [Hk, R, N, 1]
-    reach = total.exp().unsqueeze(-1)
-    wanted = (steps.values.permute(1, 2, 0, 3) - reach * past[:, 1].transpose(1, 2)).mul_(rate)
+    reach = column.exp()
+    values = steps.values.permute(1, 2, 0, 3)
+    wanted = torch.addcmul(values, reach, past, value=-1).mul_(rate)
     # Only the strict lower triangle is read; entries that are no ancestors are 0 in it.
-    system = (decay * pairs[:, 1]).mul_(rate)
-    updates = torch.linalg.solve_triangular(system, wanted, upper=False, unitriangular=True)
-    outputs = torch.matmul(decay.mul_(pairs[:, 0]), updates).addcmul_(reach, past[:, 0].transpose(1, 2))
-    return outputs.permute(2, 0, 1, 3), Deferred(keys, updates, total)
+    system = torch.mul(decay, along).mul_(rate).view(heads * r, n, n)
+    # Solved from the right, transposed: its columns are then the rows that the product behind it reads.
+    updates = torch.linalg.solve_triangular(
+        system.mT, wanted.reshape(heads * r, n, dv).mT, upper=True, left=False, unitriangular=True
+    ).mT
+    outputs = torch.bmm(decay.mul_(across).view(heads * r, n, n), updates).view(heads, r, n, dv)
+    outputs.addcmul_(reach, asked)
+    return outputs.permute(2, 0, 1, 3), Deferred(keys, updates.view(heads, r, n, dv), total)
 
 
 def advance_chunks(steps: Steps, state: Tensor) -> Tensor:

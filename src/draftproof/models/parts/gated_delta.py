@@ -124,14 +124,16 @@ class GatedDelta:
         """[N, C]: each node's taps over its own ancestors, the committed inputs behind the root."""
         taps = self._taps
         count = taps.shape[0]
-        if not item.nodes.is_chain:
-            read = window.index_select(0, item.conv_index(count)).view(n, count, -1)
-            return (read * taps).sum(1)
         if n == 1:
             return (window * taps).sum(0, keepdim=True)
-        y = window.narrow(0, 0, n) * taps[0]
+        if not item.nodes.is_chain:
+            return window.index_select(0, item.conv_index(count)).view(n, count, -1).mul_(taps).sum(1)
+        if n <= CHUNK:  # overlapping rows side by side: three operators, where a tap at a time takes twelve
+            width = window.shape[1]
+            return (window.as_strided((n, count, width), (width, width, 1)) * taps).sum(1)
+        y = window[:n] * taps[0]
         for tap in range(1, count):
-            y.addcmul_(window.narrow(0, tap, n), taps[tap])
+            y.addcmul_(window[tap : tap + n], taps[tap])
         return y
 
 

@@ -29,13 +29,14 @@ class Linear:
     Attributes:
         bias: [O] or None.
         bytes_read: of the weight, once for each call.
+        num_outputs: O.
     """
 
-    __slots__ = ("_apply", "_transposed", "bias", "bytes_read")
+    __slots__ = ("_apply", "_transposed", "bias", "bytes_read", "num_outputs")
 
     def __init__(self, weight: Tensor, bias: Tensor | None = None) -> None:
         """Choose the layout for ``weight`` [O, I] as stored, and convert."""
-        self.bias = bias
+        self.bias, self.num_outputs = bias, len(weight)
         self.bytes_read = weight.numel() * weight.element_size()
         self._transposed: Tensor | None = None
         is_on_cpu = weight.device.type == "cpu"

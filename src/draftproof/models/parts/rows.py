@@ -54,15 +54,15 @@ class Mlp:
     Source: Shazeer 2020, arXiv:2002.05202 (SwiGLU).
     """
 
-    __slots__ = ("_down", "_gate_up")
+    __slots__ = ("_down", "_gate_up", "_split")
 
     def __init__(self, gate_up: Linear, down: Linear) -> None:
         """``gate_up``: rows gate | up."""
         self._gate_up, self._down = gate_up, down
+        self._split = (gate_up.num_outputs // 2,) * 2
 
     def __call__(self, residual: Tensor, x: Tensor) -> Tensor:
         """The residual stream with the MLP of ``x`` added."""
-        both = self._gate_up(x)
-        gate, up = both.chunk(2, 1)
+        gate, up = self._gate_up(x).split_with_sizes(self._split, 1)
         inner = F.silu(gate).mul_(up)
         return self._down.added(residual, inner)
