@@ -11,6 +11,12 @@ from draftproof.findings.finding import Finding
 __all__ = ["RefusedPair", "refuse_mismatch"]
 
 
+_OF_TWO = frozenset(
+    {"hidden-size-mismatch", "target-depth-mismatch", "tokenizer-mismatch", "vocabulary-mismatch"}
+)
+"""Findings that say: another target."""
+
+
 class RefusedPair(RefusedInput):
     """Drafter and target do not belong together; ``id`` is that of the finding of ``check``."""
 
@@ -37,9 +43,10 @@ def refuse_mismatch(drafter: Path, target: Path | None, ids: Collection[str]) ->
         ids: the findings that make a forward wrong or impossible.
 
     Raises:
-        RefusedPair: the first of them that ``check`` finds.
+        RefusedPair: the first of them that ``check`` finds; one about the two comes before what is amiss
+            with the drafter, for that may follow from it.
     """
     report = check(read_evidence(str(drafter), target=None if target is None else str(target)))
-    for finding in report.findings:
-        if finding.id in ids:
-            raise RefusedPair(finding)
+    fatal = [finding for finding in report.findings if finding.id in ids]
+    if fatal:
+        raise RefusedPair(min(fatal, key=lambda finding: finding.id not in _OF_TWO))

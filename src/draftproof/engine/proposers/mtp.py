@@ -148,18 +148,28 @@ def _check_head(folder: Path) -> None:
     head = parsed.config.mtp if isinstance(parsed.config, TargetConfig) else None
     if head is None:  # not announced: the tensors decide
         return
-    for subject, expected, said in (
-        ("number of MTP layers", names.num_layers, head.num_layers.value),
-        ("mtp_use_dedicated_embeddings", False, head.dedicated_embeddings.value),
+    for subject, expected, said, means in (
+        (
+            "number of MTP layers",
+            names.num_layers,
+            head.num_layers.value,
+            "config and tensors tell of two different heads",
+        ),
+        (
+            "mtp_use_dedicated_embeddings",
+            False,
+            head.dedicated_embeddings.value,
+            "a head of this making is not built here",
+        ),
     ):
         if said != expected:
             raise RefusedInput(
                 subject,
-                expected=f"{expected}, as its tensors are",
+                expected=f"{expected}, as the tensors are",
                 found=repr(said),
                 where=str(config),
-                means="a head of this making is not built here",
-                next_step="draft with --method ngram",
+                means=means,
+                next_step=f"draftproof check {folder}",
             )
 
 
