@@ -6,12 +6,19 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
 
 from draftproof.deploy.ledger.ledger import Ledger, LedgerDamaged, LedgerUnusable, parse_ledger
 from draftproof.deploy.ledger.objects import ObjectsDamaged
+from draftproof.deploy.place import Place
+from draftproof.deploy.writing.write import WriteOrder, verified_write
+from draftproof.errors import CouldNotLook
+from draftproof.host.local import LocalHost
+from loop_images import mounted_tmpfs
 
 
 @pytest.fixture
@@ -203,3 +210,99 @@ def test_unusable_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(LedgerUnusable) as caught:
         Ledger(tmp_path / "file" / "ledger").append("seen", {})
     assert caught.value.exit_code == 3
+
+
+def test_a_clock_that_was_set_back_is_told(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The chain orders the entries, not the clock; which entries it was behind at is said."""
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    for minutes in (0, 5, -60, -59, 7):
+        moment = start + timedelta(minutes=minutes)
+        monkeypatch.setattr("draftproof.deploy.ledger.ledger.datetime", FixedClock(moment))
+        ledger.append("seen", {"of": minutes})
+    text = ledger.read()
+    assert [entry.facts["of"] for entry in text.entries] == [0, 5, -60, -59, 7]
+    assert text.set_back == (3,)
+
+
+@dataclass(frozen=True)
+class FixedClock:
+    """A clock that stands."""
+
+    moment: datetime
+
+    def now(self, zone: tzinfo) -> datetime:
+        """The one moment."""
+        return self.moment.astimezone(zone)
+
+
+@pytest.mark.parametrize("field", ["time", "kind", "facts"])
+def test_values_of_other_types_are_damage(field: str) -> None:
+    """A line that fits the chain and holds a number for a time, and the like."""
+    document = {"seq": 1, "prev": "0" * 64, "time": "t", "kind": "seen", "facts": {}} | {field: 7}
+    with pytest.raises(LedgerDamaged):
+        parse_ledger(json.dumps(document).encode() + b"\n", "test")
+
+
+@pytest.mark.parametrize("name", [".", "ledger.jsonl"])
+@pytest.mark.parametrize("how", ["owner", "mode"])
+def test_a_ledger_that_others_can_write_is_not_used(filled: Ledger, name: str, how: str) -> None:
+    """Owned by somebody else, or open to all: neither believed nor added to, and no content is kept there."""
+    path = filled.directory / name
+    if how == "owner":
+        os.chown(path, 65534, 65534)
+    else:
+        path.chmod(path.stat().st_mode | 0o002)
+    before = {each: each.read_bytes() for each in filled.directory.rglob("*") if each.is_file()}
+    for work in (filled.read, lambda: filled.append("seen", {}), filled.check_owner):
+        with pytest.raises(LedgerUnusable) as caught:
+            work()
+        assert ("owner uid 65534" if how == "owner" else "mode") in caught.value.found
+    assert {each: each.read_bytes() for each in filled.directory.rglob("*") if each.is_file()} == before
+
+
+@pytest.mark.root
+def test_a_ledger_that_may_not_be_read_is_told(filled: Ledger) -> None:
+    """By a user without the right: an error, never an empty history."""
+    os.seteuid(65534)
+    try:
+        for work in (filled.read, lambda: filled.append("seen", {})):
+            with pytest.raises(LedgerUnusable) as caught:
+                work()
+            assert (caught.value.found, caught.value.exit_code) == ("Permission denied", 3)
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.root
+def test_a_read_only_disk_under_the_ledger(tmp_path: Path) -> None:
+    """It can be read and not added to; a write is not begun."""
+    with mounted_tmpfs(tmp_path / "state", 1 << 20) as state:
+        ledger = Ledger(state / "ledger")
+        ledger.append("seen", {"of": 0})
+        subprocess.run(["mount", "-o", "remount,ro", str(state)], check=True)
+        assert len(ledger.read().entries) == 1
+        with pytest.raises(LedgerUnusable) as caught:
+            ledger.append("seen", {"of": 1})
+        assert "Read-only file system" in caught.value.found
+        (tmp_path / "config.json").write_bytes(b"{}")
+        order = WriteOrder(Place("", str(tmp_path / "config.json")), b"[1]", "test")
+        with pytest.raises(CouldNotLook) as unkept:
+            verified_write(LocalHost(sys.executable), order, ledger)
+        assert unkept.value.id == "ledger-unusable"
+        assert (tmp_path / "config.json").read_bytes() == b"{}"
+
+
+@pytest.mark.root
+def test_a_disk_that_is_full_at_an_entry(tmp_path: Path) -> None:
+    """What did not fit was never acknowledged; with room again the chain goes on."""
+    with mounted_tmpfs(tmp_path / "state", 64 << 10) as state:
+        ledger = Ledger(state / "ledger")
+        ledger.append("seen", {"of": 0})
+        (state / "filler").write_bytes(b"x" * 40_000)
+        with pytest.raises(LedgerUnusable) as caught:
+            ledger.append("seen", {"of": "y" * 30_000})
+        assert "No space left" in caught.value.found
+        assert len(ledger.read().entries) == 1
+        (state / "filler").unlink()
+        assert ledger.append("seen", {"of": 2}).seq == 2
+        assert [entry.facts["of"] for entry in ledger.read().entries] == [0, 2]

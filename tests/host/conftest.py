@@ -1,8 +1,11 @@
-"""This machine as a host."""
+"""This machine as a host; the tests folder on the path for ``shell_program``."""
 
 import sys
+from pathlib import Path
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from draftproof.host.local import LocalHost
 

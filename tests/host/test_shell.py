@@ -1,83 +1,30 @@
 """host/*.sh: the write without Python, on a real shell: the same frames, and old or new whatever is cut."""
 
 import base64
-import hashlib
 import os
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from draftproof.host.program import frame_of, frames_of, request, shell_argv
-from draftproof.host.talk import talk
-
-OLD, NEW = b'{"taps": [1, 17]}\n', b'{"taps": [1, 16]}\n' * 40
-NONCE = "cd" * 8
-Frames = dict[str, dict[str, Any]]
+from draftproof.host.program import request
+from shell_program import NEW, OLD, digest, put, seen
 
 
-def digest(data: bytes) -> str:
-    """Sha256 in hex."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def put(
-    path: Path,
-    *,
-    body: bytes = NEW,
-    late_by_ms: int = -9000,
-    order: Callable[[bytes], bytes] = bytes,
-    meanwhile: Callable[[], object] | None = None,
-    **said: object,
-) -> Frames:
-    """One write by the shell program; ``order`` changes what is sent, ``meanwhile`` happens before it is."""
-    ask = {"nonce": NONCE, "path": str(path), "root": "/", "patience_ms": 5000, "keep_bytes": 99, **said}
-
-    def answer(line: bytes) -> bytes | None:
-        frame = frame_of(line, NONCE)
-        if frame is None or frame.kind != "preimage":
-            return None if frame is None else b""
-        if meanwhile is not None:
-            meanwhile()
-        head = {
-            "expected_old": frame.facts["old"]["sha256"] if frame.facts["old"] else "absent",
-            "length": len(body),
-            "sha256": digest(body),
-            "deadline_ms": frame.facts["machine"]["monotonic_ms"] - late_by_ms,
-        }
-        return order(request(head) + body)
-
-    stdin = request({key: value for key, value in ask.items() if isinstance(value, (int, str))})
-    result = talk(shell_argv("helper", 10), stdin=stdin, answer=answer, timeout_s=20)
-    return frames_of(result.stdout, NONCE)
-
-
-def seen(path: Path, **said: int) -> dict[str, Any]:
-    """One reading by the shell program."""
-    ask = {
-        "nonce": NONCE,
-        "path": str(path),
-        "keep_bytes": 99,
-        "is_device_asked": 0,
-        "pid": 0,
-        "port": 0,
-        **said,
-    }
-    stdin = request({"settle_ms": 0, **ask})
-    result = talk(shell_argv("examiner", 10), stdin=stdin, answer=None, timeout_s=20)
-    return frames_of(result.stdout, NONCE)["seen"]
-
-
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
+def target_in(directory: Path) -> Path:
     """A file with old content under a name that a shell would mangle."""
-    path = tmp_path / "a 'b' $HOME \\n é*" / '-config "x".json'
+    path = directory / "a 'b' $HOME \\n é*" / '-config "x".json'
     path.parent.mkdir()
     path.write_bytes(OLD)
     path.chmod(0o640)
     return path
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """The same in the test's own directory."""
+    return target_in(tmp_path)
 
 
 def test_replaces_and_keeps_mode_and_attributes(target: Path) -> None:

@@ -42,6 +42,9 @@ def history(
         line(f"      sha256 {intent.sha256[:16]}, before {intent.old_sha256[:16]}")
     if not intents:
         line(f"{book.directory}: nothing recorded" + (f" for {place}" if place else ""))
+    if text.set_back:
+        numbers = ", ".join(map(str, text.set_back))
+        line(f"the clock was set back before entry {numbers}: the order is by number", style="warning")
     if text.torn:
         line(f"{len(text.torn)} bytes of an unfinished entry at the end: never acknowledged", style="warning")
     return 0
@@ -67,6 +70,7 @@ def _document(directory: str, text: "LedgerText", intents: "list[Intent]") -> di
         "ledger": directory,
         "num_lines": len(text.entries),
         "torn_bytes": len(text.torn),
+        "clock_set_back_before": list(text.set_back),
         "entries": [
             {
                 "ledger_entry": intent.seq,

@@ -47,7 +47,12 @@ _ROWS = (
     Failure("refused", 1, "the input was read, and it is not what it must be", "mend the file named"),
     Failure("fault", 10, "a fault in draftproof itself", "report it with the text shown"),
     Failure("plan-refused", 1, "the file is not a plan; every fault of it is listed", "mend the plan"),
-    Failure("ledger-unusable", 3, "the ledger's directory cannot be read or written", _LEDGER),
+    Failure(
+        "ledger-unusable",
+        3,
+        "the ledger's directory cannot be read or written, or somebody else can write into it",
+        _LEDGER,
+    ),
     Failure("ledger-damaged", 1, "the ledger was changed after it was written, or lost entries", _LEDGER),
     Failure("ledger-object-damaged", 1, "a kept file no longer has the content its name says", _LEDGER),
     Failure("host-unreachable", 3, "the machine did not run the program at all", _SSH),

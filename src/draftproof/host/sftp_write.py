@@ -101,8 +101,8 @@ async def _put(
     tail = f"{ground.nonce}-{str(head['expected_old'])[:16]}-{str(head['sha256'])[:16]}.part"
     part = path.with_name(f".{path.name}.draftproof-{tail}")
     try:
-        is_synced = await _write(client, part, body, old)
-        await _check_staged(client, part, (head, old), ground.parent_owner)
+        is_synced = await _write(client, part, body, old, ground.parent_owner)
+        await _check_staged(client, part, head, old)
         ground.say("staged", {"sha256": head["sha256"], "length": len(body)})
         await _check_moment(client, path, old, int(head["deadline_ms"]))
         how = await _publish(client, part, path, is_new=old is None)
@@ -178,11 +178,23 @@ async def _look(client: asyncssh.SFTPClient, path: PurePosixPath) -> _Old | None
     return _Old(data, shown)
 
 
-async def _write(client: asyncssh.SFTPClient, part: PurePosixPath, body: bytes, old: _Old | None) -> bool:
-    """Create, fill, dress and sync the temporary file, once; whether the server can sync."""
+async def _write(
+    client: asyncssh.SFTPClient,
+    part: PurePosixPath,
+    body: bytes,
+    old: _Old | None,
+    parent_owner: int | None,
+) -> bool:
+    """Create, fill, dress and sync the temporary file, once; whether the server can sync.
+
+    Raises Refusal where the directory is a stranger's: who we are there only a file of ours shows.
+    """
     step = "create the temporary file"
     try:
         async with client.open(str(part), "xb", encoding=None) as stream:
+            step = "look at the temporary file"
+            if parent_owner not in ((await stream.stat()).uid, 0, None):
+                raise Refusal("parent-foreign-writable", found=f"owner uid {parent_owner}")
             step = "write"
             await stream.write(body)
             step = "copy owner and mode"
@@ -208,11 +220,10 @@ async def _dress(stream: asyncssh.SFTPClientFile, like: dict[str, Any]) -> None:
 async def _check_staged(
     client: asyncssh.SFTPClient,
     part: PurePosixPath,
-    wanted: tuple[dict[str, str | int], _Old | None],
-    parent_owner: int | None,
+    head: dict[str, str | int],
+    old: _Old | None,
 ) -> None:
-    """Read the temporary file by its name. Raises Refusal: not the order, or a stranger's directory."""
-    head, old = wanted
+    """Read the temporary file by its name. Raises Refusal where it is not the order."""
     try:
         data = await content(client, str(part))
         attributes = identity(await client.lstat(str(part)))
@@ -224,8 +235,6 @@ async def _check_staged(
     for key in keys:
         if old and attributes[key] != old.shown[key]:
             raise Refusal("staged-differs", found=f"{key} {attributes[key]!r}, not {old.shown[key]!r}")
-    if old is None and parent_owner not in (attributes["uid"], 0, None):
-        raise Refusal("parent-foreign-writable", found=f"owner uid {parent_owner}")
 
 
 async def _publish(

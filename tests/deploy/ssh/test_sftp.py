@@ -2,41 +2,41 @@
 
 import importlib.util
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from draftproof.deploy.fleet.verify import verify
 from draftproof.deploy.hosts import look
 from draftproof.deploy.ledger.ledger import Ledger
-from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
 from draftproof.deploy.proof.level import Level
 from draftproof.deploy.writing import refusals
 from draftproof.deploy.writing.receipt import FileState, Receipt
 from draftproof.deploy.writing.write import WriteOrder, verified_write
 from draftproof.errors import CouldNotLook
-from draftproof.host.program import frame_of, frames_of, request
+from draftproof.host.program import request
 from draftproof.host.sftp import SftpHost
 from draftproof.names import Sha256
-from loopback import SSHD, Sshd, free_port, wait_for
+from loopback import Sshd
+from sftp_account import NEW, NONCE, OLD, frames_of_write, frames_under
 
 pytestmark = [pytest.mark.ssh, pytest.mark.root]
-OLD, NEW = b'{"taps": [1, 17]}\n', b'{"taps": [1, 16]}\n'
-NONCE = "ef" * 8
 
 
-@pytest.fixture
-def target(tmp_path: Path) -> Path:
+def target_in(directory: Path) -> Path:
     """A file with old content and a mode of its own."""
-    path = tmp_path / "with blank" / "config.json"
+    path = directory / "with blank" / "config.json"
     path.parent.mkdir()
     path.write_bytes(OLD)
     path.chmod(0o640)
     return path
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """The same in the test's own directory."""
+    return target_in(tmp_path)
 
 
 def put(
@@ -136,62 +136,6 @@ def test_without_the_extra_it_is_named(
     assert caught.value.id == "host-sftp-only"
     assert "draftproof[ssh-sftp]" in caught.value.next_step
     assert target.read_bytes() == OLD
-
-
-@contextmanager
-def server_under(sshd: Sshd, fault: str) -> Iterator[tuple[str, str]]:
-    """Client options for an sshd whose SFTP server has one fault injected."""
-    port = free_port()
-    ports = "".join(f"Port {each}\n" for each in sshd.ports)
-    text = (sshd.directory / "sshd_config").read_text().replace(ports, f"Port {port}\n")
-    server = f"/usr/bin/strace -f -o /dev/null -e inject={fault} /usr/lib/openssh/sftp-server"
-    (sshd.directory / "faulty_sshd").write_text(
-        text.replace("Subsystem sftp internal-sftp", f"Subsystem sftp {server}")
-    )
-    key = (sshd.directory / "known_sftp").read_text().split(" ", 1)[1]
-    (sshd.directory / "known_faulty").write_text(f"[127.0.0.1]:{port} {key}")
-    config = sshd.directory / "faulty"
-    config.write_text(
-        sshd.config.read_text()
-        .replace(f"Port {sshd.ports[3]}", f"Port {port}")
-        .replace(f"{sshd.directory}/known_sftp", f"{sshd.directory}/known_faulty")
-    )
-    command = [str(SSHD), "-D", "-e", "-f", str(sshd.directory / "faulty_sshd")]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
-        try:
-            wait_for((port,))
-            yield ("-F", str(config))
-        finally:
-            child.terminate()
-            child.wait(10)
-
-
-def frames_under(sshd: Sshd, fault: str, path: Path) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Exit code and frames of one write to a server with a fault."""
-    with server_under(sshd, fault) as options:
-        return frames_of_write(options, path, NEW)
-
-
-def frames_of_write(
-    options: tuple[str, str], path: Path, body: bytes
-) -> tuple[int, dict[str, dict[str, Any]]]:
-    """Exit code and frames of one write."""
-    ask = {"nonce": NONCE, "path": str(path), "root": "/", "patience_ms": 5000, "keep_bytes": 99}
-
-    def answer(line: bytes) -> bytes | None:
-        frame = frame_of(line, NONCE)
-        assert frame is not None
-        head = {
-            "expected_old": frame.facts["old"]["sha256"],
-            "length": len(body),
-            "sha256": sha256_hex(body),
-            "deadline_ms": frame.facts["machine"]["monotonic_ms"] + 9000,
-        }
-        return request(head) + body
-
-    host = SftpHost("sftp", options)
-    result = host.run(("sftp", "helper"), stdin=request(ask), answer=answer, timeout_s=20)
-    return result.exit_code, frames_of(result.stdout, NONCE)
 
 
 @pytest.mark.parametrize(

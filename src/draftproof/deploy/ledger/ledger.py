@@ -9,6 +9,7 @@ entry, so that whole lines cut off the end are noticed too.
 import fcntl
 import json
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -65,6 +66,12 @@ class LedgerText:
     torn: bytes
     """An append that a crash cut short: bytes after the last line feed, empty as a rule."""
 
+    @property
+    def set_back(self) -> tuple[int, ...]:
+        """Numbers of the entries whose clock was behind that of the one before; the order is by number."""
+        pairs = zip(self.entries, self.entries[1:], strict=False)
+        return tuple(later.seq for earlier, later in pairs if later.time < earlier.time)
+
 
 def parse_ledger(data: bytes, origin: str) -> LedgerText:
     """Every entry, the chain checked. Raises LedgerDamaged at the first line that does not fit."""
@@ -77,6 +84,9 @@ def parse_ledger(data: bytes, origin: str) -> LedgerText:
             _damaged(origin, seq, "a JSON object", "something else")
         if not isinstance(document, dict) or document.keys() != {"seq", "prev", "time", "kind", "facts"}:
             _damaged(origin, seq, "an entry's five fields", "others")
+        kinds = [document["time"], document["kind"], document["facts"]]
+        if [type(each) for each in kinds] != [str, str, dict]:
+            _damaged(origin, seq, "a time, a kind and facts", "values of other types")
         previous = entries[-1].digest if entries else GENESIS
         if (document["seq"], document["prev"]) != (seq, previous):
             _damaged(
@@ -106,7 +116,24 @@ class Ledger:
         with self._usable():
             return self._read()
 
+    def check_owner(self) -> None:
+        """Raise LedgerUnusable where somebody else can write into it; one that is absent is nobody's."""
+        for path in (self.directory, self._file):
+            try:
+                status = path.stat()
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                self._unusable(path, str(error.strerror), error)
+            is_ours = status.st_uid == os.geteuid()
+            if not is_ours or status.st_mode & stat.S_IWOTH:
+                whose = f"mode {stat.S_IMODE(status.st_mode):04o}"
+                self._unusable(
+                    path, whose if is_ours else f"owner uid {status.st_uid}, we are {os.geteuid()}"
+                )
+
     def _read(self) -> LedgerText:
+        self.check_owner()
         try:
             data = self._file.read_bytes()
         except FileNotFoundError:
@@ -200,6 +227,7 @@ class Ledger:
     def _locked(self) -> Iterator[None]:
         with self._usable():
             self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self.check_owner()
             descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -212,14 +240,18 @@ class Ledger:
         try:
             yield
         except OSError as error:
-            raise LedgerUnusable(
-                str(self.directory),
-                expected="a directory that can be read and written",
-                found=f"{error.strerror}",
-                where=str(self.directory),
-                means="without its entry a write could not be told from none; it is not done",
-                next_step="--ledger DIR",
-            ) from error
+            self._unusable(self.directory, str(error.strerror), error)
+
+    def _unusable(self, path: Path, found: str, cause: OSError | None = None) -> NoReturn:
+        raise LedgerUnusable(
+            str(self.directory),
+            expected="a directory of our own that can be read and written by us alone",
+            found=found,
+            where=str(path),
+            means="nothing is concluded from what others can write, and without its entry a write could not "
+            "be told from none; it is not done",
+            next_step="--ledger DIR",
+        ) from cause
 
 
 def _stamp(status: os.stat_result) -> list[str]:

@@ -8,7 +8,7 @@ from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.place import Place
 from draftproof.deploy.writing.refusals import DuplicateKeys, IntoLedger, Unparsable, WriteRefused
 
-__all__ = ["check_content", "check_not_ledger"]
+__all__ = ["check_content", "check_ledger"]
 
 _LARGER_THAN_A_CONFIG = ("json-too-large", "json-too-many-values")
 
@@ -73,8 +73,9 @@ def _check_large(data: bytes, name: str) -> None:
         )
 
 
-def check_not_ledger(place: Place, ledger: Ledger) -> None:
-    """Raise IntoLedger where ``place`` is, by whatever name, in the ledger that is to record the write."""
+def check_ledger(place: Place, ledger: Ledger) -> None:
+    """Raise LedgerUnusable where others can write into the ledger, IntoLedger where ``place`` is in it."""
+    ledger.check_owner()
     own = os.path.realpath(ledger.directory)
     if place.host or not os.path.realpath(place.path).startswith(f"{own}/"):
         return

@@ -8,7 +8,7 @@ from draftproof.deploy.hosts import look, told_kind
 from draftproof.deploy.ledger.ledger import Ledger
 from draftproof.deploy.ledger.objects import sha256_hex
 from draftproof.deploy.place import Place
-from draftproof.deploy.writing.content import check_content, check_not_ledger
+from draftproof.deploy.writing.content import check_content, check_ledger
 from draftproof.deploy.writing.receipt import ABSENT, OldDigest
 from draftproof.deploy.writing.refusals import NotRegular
 from draftproof.host.protocol import Host
@@ -50,7 +50,7 @@ def expect(host: Host, place: Place, content: bytes, *, source: str, ledger: Led
         CouldNotLook: the host or the file cannot be read, or the ledger cannot be written.
     """
     check_content(content, place.path)
-    check_not_ledger(place, ledger)
+    check_ledger(place, ledger)
     seen = look(host, place, nonce=secrets.token_hex(16))
     if seen.kind == "other":
         raise NotRegular(

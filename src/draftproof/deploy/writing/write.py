@@ -15,7 +15,7 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.evidence import evidence_of
 from draftproof.deploy.proof.level import Level
-from draftproof.deploy.writing.content import check_content, check_not_ledger
+from draftproof.deploy.writing.content import check_content, check_ledger
 from draftproof.deploy.writing.receipt import ABSENT, FileState, OldDigest, Receipt
 from draftproof.deploy.writing.refusals import Conflict, OutcomeUnknown, refusal
 from draftproof.errors import CouldNotLook, DraftproofError
@@ -132,7 +132,7 @@ def verified_write(host: Host, order: WriteOrder, ledger: Ledger) -> Receipt:
         OutcomeUnknown: the host fell silent after the order, and cannot be read since.
     """
     check_content(order.content, order.place.path)
-    check_not_ledger(order.place, ledger)
+    check_ledger(order.place, ledger)
     talk = _Talk(order, ledger, secrets.token_hex(16), sha256_hex(order.content))
     ask = {
         "nonce": talk.nonce,
