@@ -25,17 +25,16 @@ class DraftTree:
         tokens: [N] int64 on the CPU, the drafted ids; the root, being no draft, is left out.
         parents: [N + 1] int64 on the CPU, the parent of every node, -1 for the root.
         depths: [N] int64 on the CPU, 1 for a child of the root.
-        is_chain: whether no node has a sibling; true of the empty tree.
     """
 
     __slots__ = (
         "_children",
         "_depths",
+        "_is_chain",
         "_mask",
         "_parents",
         "_tokens",
         "depths",
-        "is_chain",
         "parents",
         "tokens",
     )
@@ -66,7 +65,7 @@ class DraftTree:
             children[parent][token] = node
             depths[node] = depths[parent] + 1
         self._depths = tuple(depths)
-        self.is_chain = depths == list(range(len(depths)))
+        self._is_chain = depths == list(range(len(depths)))
         self._children = tuple(children)
         self._mask: Tensor | None = None
         self.tokens = torch.tensor(self._tokens, dtype=torch.int64)
@@ -88,6 +87,11 @@ class DraftTree:
     def num_draft_tokens(self) -> int:
         """N, the root not counted."""
         return len(self._tokens)
+
+    @property
+    def is_chain(self) -> bool:
+        """Whether no node has a sibling; true of the empty tree."""
+        return self._is_chain
 
     @property
     def children(self) -> tuple[dict[int, int], ...]:
