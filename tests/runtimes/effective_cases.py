@@ -15,10 +15,12 @@ from draftproof.findings.evidence import Model, read_model
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.interpreter import Answer
 from draftproof.runtimes.pair import Pair
+from draftproof.runtimes.resolve import drafter_of
 from draftproof.runtimes.vllm.preflight_reading import speculative_config
 from environments import sglang_python, vllm_old_python, vllm_python
 from runtimes.tiny_checkpoints import (
     DFLASH,
+    DRAFT,
     EAGLE3,
     SPECULATORS,
     TARGET,
@@ -82,14 +84,15 @@ CASES: Mapping[str, tuple[dict[str, Any], int | None]] = {
         changed(
             EAGLE3,
             eagle_aux_hidden_state_layer_ids=None,
-            eagle_config={"eagle_aux_hidden_state_layer_ids": [1, 3, 4]},
+            eagle_config={"eagle_aux_hidden_state_layer_ids": [1, 3, 6]},
         ),
         3,
     ),
+    "draft-model": (DRAFT, 3),
 }
 """Name -> the drafter's config and the number of draft tokens asked for."""
 
-OLD = ("full", "sliding", "unsorted", "mask-at-top", "speculators", "eagle3", "eagle3-nested")
+OLD = ("full", "sliding", "unsorted", "mask-at-top", "speculators", "eagle3", "eagle3-nested", "draft-model")
 SGLANG = ("full", "sliding", "mixed", "no-gate", "out-of-range", "unsorted", "no-mask")
 ENGINES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "vllm-0.32.0": ("vllm.preflight", tuple(CASES)),
@@ -98,8 +101,8 @@ ENGINES: Mapping[str, tuple[str, tuple[str, ...]]] = {
 }
 """Engine -> the program that asks it, and the cases it is asked about."""
 
-RECORDED = ("sglang-0.5.23", "vllm-0.32.0")
-"""Engines whose answers are recorded; the others are asked in the live tests only."""
+RECORDED = ("sglang-0.5.23", "vllm-0.20.1", "vllm-0.32.0")
+"""Engines whose answers are recorded."""
 
 WANTED: dict[tuple[str, str], set[str]] = {
     ("vllm-0.32.0", "full"): set(),
@@ -119,12 +122,15 @@ WANTED: dict[tuple[str, str], set[str]] = {
     ("vllm-0.32.0", "speculators"): set(),
     ("vllm-0.32.0", "speculators-causal"): {"effective-refused", "effective-causality"},
     ("vllm-0.32.0", "eagle3"): set(),
+    ("vllm-0.32.0", "eagle3-nested"): {"effective-taps"},  # SGLang's key and meaning, taken literally here
+    ("vllm-0.32.0", "draft-model"): set(),
     ("vllm-0.20.1", "full"): {"taps-read-literally"},
     ("vllm-0.20.1", "sliding"): {"taps-read-literally", "effective-window", "effective-causality"},
     ("vllm-0.20.1", "unsorted"): {"effective-taps"},
     ("vllm-0.20.1", "speculators"): set(),
     ("vllm-0.20.1", "eagle3"): set(),
-    ("vllm-0.20.1", "eagle3-nested"): set(),  # not read there, but its default taps are those of this file
+    ("vllm-0.20.1", "eagle3-nested"): {"effective-taps"},  # not read there: its own default taps
+    ("vllm-0.20.1", "draft-model"): set(),
     ("sglang-0.5.23", "full"): set(),
     ("sglang-0.5.23", "sliding"): set(),
     ("sglang-0.5.23", "mixed"): set(),
@@ -152,9 +158,10 @@ def laid_out(folder: Path, case: str) -> tuple[Model, Model]:
 
 def pair_of(folder: Path, case: str) -> Pair:
     """The question about a case. Raises AssertionError where the case holds no drafter."""
-    drafter, target = laid_out(folder, case)
-    assert drafter.drafter, case
-    return Pair(drafter.given, target.given, drafter.drafter, CASES[case][1])
+    subject, target = laid_out(folder, case)
+    drafter = drafter_of(subject, target)
+    assert drafter is not None, case
+    return Pair(subject.given, target.given, drafter, CASES[case][1])
 
 
 def request_of(engine: str, pair: Pair) -> dict[str, object]:

@@ -1,6 +1,8 @@
 """Run in vLLM's Python: starts each engine that is asked for here and lets its worker tell its record.
 
-Request on standard input: ``[{"name", "target", "speculative", "dtype"}]``; answer: one JSON line per start.
+Request on standard input: ``[{"name", "target", "speculative", "dtype", "more"}]``, ``more`` being further
+arguments of the engine; answer: one JSON line per start. One that loads numba (n-gram) must come last: vLLM
+0.32.0 looks at every module for kernels at the next start, and a wrapper of llvmlite's ends that.
 """
 
 import gc
@@ -16,8 +18,9 @@ os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
 
 
 def start(one: dict[str, Any]) -> Any:
-    """The worker's record, after one short greedy request."""
+    """The workers' records, before one short greedy request; what it raised, and the counters after it."""
     vllm = importlib.import_module("vllm")  # not of this environment but of the one it runs in
+    prometheus = importlib.import_module("prometheus_client")
     parallel = importlib.import_module("vllm.distributed.parallel_state")
     llm = vllm.LLM(
         model=one["target"],
@@ -31,7 +34,9 @@ def start(one: dict[str, Any]) -> Any:
         max_num_batched_tokens=256,
         kv_cache_memory_bytes=64 << 20,
         enable_prefix_caching=False,
+        disable_log_stats=False,
         worker_extension_cls="draftproof_vllm.DraftproofExtension",
+        **one["more"],
     )
     answer = {"records": llm.collective_rpc("draftproof_effective")}
     prompt = {"prompt_token_ids": list(range(5, 25))}
@@ -39,6 +44,7 @@ def start(one: dict[str, Any]) -> Any:
     with ThreadPoolExecutor(1) as pool:
         raised = pool.submit(llm.generate, [prompt], sampling, use_tqdm=False).exception()
     answer["first_draft"] = None if raised is None else f"{type(raised).__name__}: {raised}"
+    answer["page"] = prometheus.generate_latest().decode()
     del llm
     parallel.cleanup_dist_env_and_memory()
     gc.collect()

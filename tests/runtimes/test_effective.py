@@ -19,9 +19,9 @@ from draftproof.runtimes.interpreter import NoAnswer
 from draftproof.runtimes.judge_effective import Meant, judge_effective
 from draftproof.runtimes.quantities import of_drafter, of_parsed
 from draftproof.runtimes.record import parse_records
-from draftproof.runtimes.resolve import meant_of
+from draftproof.runtimes.resolve import drafter_of, meant_of
 from draftproof.runtimes.semantics import LAYER_RULES, RULES, complete, engine_of
-from runtimes.tiny_checkpoints import DFLASH, TARGET, changed, write
+from runtimes.tiny_checkpoints import DFLASH, DRAFT, HYBRID, TARGET, changed, write
 
 SLIDING = changed(
     DFLASH,
@@ -272,7 +272,9 @@ def test_the_first_wrong_column_is_marked(tmp_path: Path) -> None:
     """A value that a layer loses is told there, and not again above it."""
     drafter, _ = drafter_in(tmp_path, SLIDING)
     meant = of_drafter(drafter)
-    parsed = of_parsed(changed(SLIDING, sliding_window=32, layer_types=["full_attention"] * 2), "parsed")
+    parsed = of_parsed(
+        changed(SLIDING, sliding_window=32, layer_types=["full_attention"] * 2), "parsed", None
+    )
     assert parsed is not None
     effective = {**parsed, "aux_layers": asked([1, 3, 5]), "k": asked(3), "runner": asked("v1")}
     columns = (
@@ -287,4 +289,26 @@ def test_the_first_wrong_column_is_marked(tmp_path: Path) -> None:
 
 def test_what_is_no_drafter_has_no_quantities() -> None:
     """A library's dict that describes no drafter gives no column."""
-    assert of_parsed({"model_type": "bert"}, "parsed") is None
+    assert of_parsed({"model_type": "bert"}, "parsed", None) is None
+    assert of_parsed(DRAFT, "parsed", None) is None
+    whole = of_parsed(DRAFT, "parsed", Method.DRAFT_MODEL)
+    assert whole is not None
+    assert whole["layers/0/causal"].value is True
+
+
+def test_a_model_drafts_for_another_and_a_head_for_its_own(tmp_path: Path) -> None:
+    """An ordinary model beside another target is a draft model; its own MTP head is meant beside itself."""
+    hybrid = read_model(str(write(tmp_path / "hybrid", HYBRID)))
+    draft = read_model(str(write(tmp_path / "draft", DRAFT)))
+    (tmp_path / "link").symlink_to("hybrid")
+    for own in (None, hybrid, read_model(str(tmp_path / "link"))):
+        head = drafter_of(hybrid, own)
+        assert head is not None
+        assert head.method.value is Method.MTP
+    for subject, target in ((draft, hybrid), (hybrid, draft)):
+        whole = drafter_of(subject, target)
+        assert whole is not None
+        assert whole.method.value is Method.DRAFT_MODEL
+        assert len(whole.layers) == whole.geometry.num_hidden_layers.value
+    assert drafter_of(draft, draft) is None
+    assert drafter_of(draft, None) is None

@@ -5,15 +5,7 @@ the functions that resolve a DFlash drafter run, its workers need an accelerator
 """
 
 import json
-import os
-import socket
-import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,12 +14,10 @@ import pytest
 
 from draftproof.cli.main import main
 from draftproof.findings.finding import Severity
-from draftproof.names import Layer
 from draftproof.runtimes.asking import EnginePython
 from draftproof.runtimes.engine_views import Column, table
 from draftproof.runtimes.interpreter import Answer
 from draftproof.runtimes.judge_effective import judge_effective
-from draftproof.runtimes.quantities import of_drafter, of_parsed
 from draftproof.runtimes.record import parse_records
 from draftproof.runtimes.resolve import meant_of
 from draftproof.runtimes.semantics import complete
@@ -42,25 +32,13 @@ from runtimes.effective_cases import (
     python_of,
     request_of,
 )
-from runtimes.tiny_checkpoints import DRAFT, write
+from runtimes.started import layers_of, start_all
+from runtimes.vllm_server import PATIENCE, vllm_server
 
 pytestmark = pytest.mark.live
 
-HERE = Path(__file__).parent
-EXTENSION = HERE.parents[1] / "src" / "draftproof" / "runtimes" / "vllm" / "extension"
-PATIENCE = 1800.0
-"""Seconds a start may take here: a machine of two cores may be busy with ten other things."""
-
 WEIGHTS = {"draft_load_config": {"load_format": "auto"}}
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": str(EXTENSION),
-    "OMP_NUM_THREADS": "1",
-    "HF_HUB_OFFLINE": "1",
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_NO_USAGE_STATS": "1",
-}
-STARTED = ("full", "sliding", "unsorted", "out-of-range", "eagle3")
+STARTED = ("full", "sliding", "unsorted", "out-of-range", "eagle3", "draft-model")
 
 
 @cache
@@ -81,34 +59,24 @@ def asked(engine: str) -> dict[str, Any]:
 
 @cache
 def workers() -> dict[str, dict[str, Any]]:
-    """Every engine of STARTED and two without a config of their own, started in one process."""
-    requests: list[dict[str, object]] = []
-    for case in STARTED:
-        pair = pair_of(folder(), case)
-        asks = request_of("vllm", pair)
-        speculative = {
-            "method": asks["method"],
-            "model": pair.drafter_path,
-            "num_speculative_tokens": asks["num_draft_tokens"],
-            **(WEIGHTS if case != "eagle3" else {}),
-        }
-        requests.append({"name": case, "target": pair.target_path, "speculative": speculative})
-    target, draft = str(folder() / "target"), str(write(folder() / "draft", DRAFT))
-    model = {"method": "draft_model", "model": draft, "num_speculative_tokens": 3}
+    """Every engine of STARTED, and n-gram, started in one process."""
+    requests = [started_as(case) for case in STARTED]
     lookup = {"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 4, "prompt_lookup_min": 2}
-    requests += [{"name": one["method"], "target": target, "speculative": one} for one in (model, lookup)]
-    ran = subprocess.run(
-        [vllm_python(), HERE / "serve_tiny.py"],
-        input=json.dumps([{**one, "dtype": "float32"} for one in requests]),
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        timeout=2 * PATIENCE,
-        check=False,
-    )
-    told = {one["name"]: one for one in map(json.loads, ran.stdout.splitlines())}
-    assert len(told) == len(requests), ran.stderr[-4000:]
-    return told
+    target = str(folder() / "target")
+    return start_all([*requests, {"name": "ngram", "target": target, "speculative": lookup}])
+
+
+def started_as(case: str) -> dict[str, object]:
+    """The start of one case; drafters without weights are started with the target's way of making them up."""
+    pair = pair_of(folder(), case)
+    asks = request_of("vllm", pair)
+    speculative = {
+        "method": asks["method"],
+        "model": pair.drafter_path,
+        "num_speculative_tokens": asks["num_draft_tokens"],
+        **(WEIGHTS if asks["method"] == "dflash" else {}),
+    }
+    return {"name": case, "target": pair.target_path, "speculative": speculative}
 
 
 @pytest.mark.parametrize("engine", RECORDED)
@@ -145,39 +113,30 @@ def test_each_fault_is_named_before_a_start(engine: str, case: str) -> None:
 
 
 def columns(case: str) -> list[Column]:
-    """File, parsed, preflight and worker of one case."""
+    """File, parsed, preflight, worker and counters of one case."""
     pair = pair_of(folder(), case)
     engine = asked("vllm-0.32.0")
     index = ENGINES["vllm-0.32.0"][1].index(case)
     resolved = parse_records({**engine, "records": [engine["records"][index]]}, stage="preflight")
-    held = parse_records(workers()[case]["records"][0], stage="running")
     assert isinstance(resolved, list)
-    assert isinstance(held, list)
-    before, now = resolved[0].effective, held[0].effective
-    assert before.config is not None
-    parsed = of_parsed(before.config, "vllm")
-    assert parsed is not None
-    return [
-        Column(Layer.BYTES, "file", of_drafter(pair.drafter)),
-        Column(Layer.PARSED, "parsed", parsed),
-        Column(Layer.EFFECTIVE, "preflight", before.flat),
-        Column(Layer.EFFECTIVE, "worker", now.flat),
-    ]
+    return layers_of(pair.drafter, resolved[0], workers()[case])
 
 
-@pytest.mark.parametrize("case", ["full", "sliding", "eagle3"])
-def test_file_parsed_preflight_and_worker_agree(case: str) -> None:
-    """A healthy drafter is one and the same thing at four layers; what decides is known at all four."""
+@pytest.mark.parametrize("case", ["full", "sliding", "eagle3", "draft-model"])
+def test_file_parsed_preflight_worker_and_counters_agree(case: str) -> None:
+    """A healthy drafter is one and the same thing at every layer; what decides is known at all of them."""
     rows = {row.name: row for row in table(columns(case))}
     wrong = {name: row.first_wrong for name, row in rows.items() if row.first_wrong is not None}
     # The EAGLE-3 drafter starts without weights: vLLM then lends it the target's head, and that is told.
     assert wrong == ({"shared_head": 3} if case == "eagle3" else {})
-    decisive = ["aux_layers", "layers/0/window", "layers/0/causal"]
-    decisive += ["mask_id", "fc_features", "shared_head"] if case != "eagle3" else []
+    decisive = ["layers/0/window", "layers/0/causal"]
+    decisive += ["aux_layers"] if case != "draft-model" else []
+    decisive += ["mask_id", "fc_features", "shared_head"] if case in ("full", "sliding") else []
     for name in decisive:
         known = [cell is not None and cell.is_known for cell in rows[name].cells]
         assert known[0], name
-        assert known[-1], name
+        assert known[-2], name
+    assert all(cell is not None and cell.is_known for cell in rows["k"].cells[-3:])
 
 
 def test_unsorted_taps_are_sorted_by_the_engine_alone() -> None:
@@ -189,6 +148,7 @@ def test_unsorted_taps_are_sorted_by_the_engine_alone() -> None:
         [6, 4, 2],
         [2, 4, 6],
         [2, 4, 6],
+        None,
     ]
     assert row.first_wrong == 2
 
@@ -201,52 +161,14 @@ def test_a_tap_out_of_range_breaks_at_the_first_draft() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "drafter"), [("draft_model", "DraftModelProposer"), ("ngram", "NgramProposer")]
+    ("case", "drafter"), [("draft-model", "DraftModelProposer"), ("ngram", "NgramProposer")]
 )
-def test_methods_without_a_config_of_their_own(method: str, drafter: str) -> None:
+def test_methods_without_a_config_of_their_own(case: str, drafter: str) -> None:
     """The worker tells who drafts, and nothing that it does not have."""
-    facts = workers()[method]["records"][0]["records"][0]["facts"]
+    facts = workers()[case]["records"][0]["records"][0]["facts"]
     assert facts["drafter_cls"]["value"] == drafter
     assert "mask_id" not in facts
     assert "aux_layers" not in facts
-
-
-@contextmanager
-def server(case: str) -> Iterator[tuple[str, int]]:
-    """A vLLM server on loopback with the extension, and its process."""
-    pair = pair_of(folder(), case)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    speculative = {"method": "dflash", "model": pair.drafter_path, "num_speculative_tokens": 7, **WEIGHTS}
-    argv = [str(vllm_python()), "-m", "vllm.entrypoints.openai.api_server", "--model", pair.target_path]
-    argv += ["--host", "127.0.0.1", "--port", str(port), "--load-format", "dummy", "--dtype", "float32"]
-    argv += ["--skip-tokenizer-init", "--enforce-eager", "--max-model-len", "256", "--max-num-seqs", "2"]
-    argv += ["--speculative-config", json.dumps(speculative)]
-    argv += ["--worker-extension-cls", "draftproof_vllm.DraftproofExtension"]
-    log = folder() / "server.log"
-    with log.open("wb") as out:
-        environment = {**ENVIRONMENT, "VLLM_SERVER_DEV_MODE": "1"}
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment, start_new_session=True)
-        try:
-            wait(f"http://127.0.0.1:{port}/health", process, log)
-            yield f"http://127.0.0.1:{port}", process.pid
-        finally:
-            os.killpg(process.pid, 15)
-            process.wait(120)
-
-
-def wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    """Until the server answers; its log where it ends or takes too long."""
-    until = time.monotonic() + PATIENCE
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5)  # noqa: S310 - loopback
-        except (OSError, urllib.error.URLError):
-            time.sleep(1)
-        else:
-            return
-    pytest.fail(log.read_text(errors="replace")[-4000:])
 
 
 def views(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str, Any]]:
@@ -259,9 +181,12 @@ def views(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str
 def test_over_http(capsys: pytest.CaptureFixture[str]) -> None:
     """One server: all layers agree; then the file changes under it, and the worker is not as resolved."""
     drafter, target = laid_out(folder(), "sliding")
-    with server("sliding") as (url, pid):
+    speculative = {"method": "dflash", "model": drafter.given, "num_speculative_tokens": 7, **WEIGHTS}
+    options = ["--load-format", "dummy", "--dtype", "float32", "--skip-tokenizer-init"]
+    options += ["--max-model-len", "256"]
+    with vllm_server(target.given, speculative, folder() / "server.log", *options) as serving:
         argv = [drafter.given, "--target", target.given, "--engine", "vllm", "--python", str(vllm_python())]
-        argv += ["--url", url, "--pid", str(pid), "--timeout", str(PATIENCE)]
+        argv += ["--url", serving.url, "--pid", str(serving.pid), "--timeout", str(PATIENCE)]
         code, document = views(capsys, *argv)
         engine = document["engine"]
         layers = [column["layer"] for column in engine["columns"]]

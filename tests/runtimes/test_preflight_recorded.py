@@ -6,55 +6,14 @@ The recordings are made by ``python tests/runtimes/effective_cases.py``; live te
 import json
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from draftproof.cli.main import main
+from runtimes.asked_engines import Capture, preflight, recorded
 from runtimes.effective_cases import CASES, ENGINES, RECORDED, TRANSCRIPTS, WANTED, laid_out
-
-Capture = pytest.CaptureFixture[str]
-ANSWERING = """#!{python}
-import hashlib, json, sys
-nonce = json.loads(sys.stdin.read())["nonce"]
-body = open({path!r}, "rb").read()
-sys.stdout.write("\\ndraftproof-frame %s %d %s\\n" % (nonce, len(body), hashlib.sha256(body).hexdigest()))
-sys.stdout.flush()
-sys.stdout.buffer.write(body + b"\\n")
-"""
-
-
-def program(folder: Path, text: str) -> Path:
-    """An executable script in the place of an engine's Python."""
-    path = folder / f"python-{len(list(folder.iterdir()))}"
-    path.write_text(text, encoding="utf-8")
-    path.chmod(0o755)
-    return path
-
-
-def recorded(folder: Path, engine: str, case: str) -> Path:
-    """A program that answers as the engine was recorded to answer about one case."""
-    told = json.loads((TRANSCRIPTS / f"effective-{engine}.json").read_text(encoding="utf-8"))
-    one = {**told, "records": [told["records"][ENGINES[engine][1].index(case)]]}
-    answer = folder / "answer.json"
-    answer.write_text(json.dumps(one), encoding="ascii")
-    return program(folder, ANSWERING.format(python=sys.executable, path=str(answer)))
-
-
-def preflight(
-    capsys: Capture, folder: Path, case: str, python: str | Path, *options: str
-) -> tuple[int, dict[str, Any]]:
-    """Exit status and the JSON object."""
-    drafter, target = laid_out(folder, case)
-    engine = () if "--engine" in options else ("--engine", "vllm")
-    argv = ["preflight", drafter.given, "--target", target.given, *engine, "--python", str(python), *options]
-    code = main([*argv, "--json"])
-    output = capsys.readouterr()
-    assert output.err == ""
-    document: dict[str, Any] = json.loads(output.out)
-    return code, document
 
 
 @pytest.mark.parametrize("engine", RECORDED)
@@ -76,3 +35,35 @@ def test_faults_are_named_at_their_layer(engine: str, case: str, capsys: Capture
     assert loud == WANTED[engine, case], told["findings"]
     assert code == (1 if loud else 0)
     assert told["effective"]["version"] == engine.rpartition("-")[2]
+
+
+def test_a_text_for_people(capsys: Capture, tmp_path: Path) -> None:
+    """The table tells each value with how it is known."""
+    drafter, target = laid_out(tmp_path, "sliding")
+    python = recorded(tmp_path, "vllm-0.20.1", "sliding")
+    argv = ["preflight", drafter.given, "--target", target.given, "--engine", "vllm", "--python", str(python)]
+    assert main(argv) == 1
+    text = capsys.readouterr().out
+    assert "aux_layers" in text
+    assert "asked: " in text
+    assert "derived: " in text
+    assert "taps-read-literally EFFECTIVE" in text
+
+
+def test_views_marks_the_first_wrong_layer(capsys: Capture, tmp_path: Path) -> None:
+    """The old engine parses the file rightly and resolves it wrongly: EFFECTIVE is named, not PARSED."""
+    drafter, target = laid_out(tmp_path, "sliding")
+    python = recorded(tmp_path, "vllm-0.20.1", "sliding")
+    argv = ["views", drafter.given, "--target", target.given, "--engine", "vllm", "--python", str(python)]
+    assert main([*argv, "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    engine = document["engine"]
+    assert [column["layer"] for column in engine["columns"]] == ["BYTES", "PARSED", "EFFECTIVE"]
+    wrong = {row["name"]: row["first_wrong"] for row in engine["quantities"] if row["first_wrong"]}
+    attention = [f"layers/{index}/{name}" for index in (0, 1) for name in ("window", "causal")]
+    assert wrong == dict.fromkeys(["aux_layers", *attention], "EFFECTIVE")
+    lacks = {entry["check"]: entry["reason"] for entry in document["not_looked"]}
+    assert "no --url was given" in lacks["observed"]
+    assert "no --url was given" in lacks["the drafter in the worker"]
+    assert main(argv) == 1
+    assert "[1, 3, 5] <-- first wrong" in capsys.readouterr().out

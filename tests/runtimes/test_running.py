@@ -150,6 +150,10 @@ def test_from_outside() -> None:
         ({}, ["--speculative-config", '{"rejection_sample_method": "synthetic"}'], ["acceptance-faked"]),
         ({}, ["-sc", '{"rejection_sample_method": "fly"}'], ["acceptance-lossy"]),
         ({}, ["--speculative-config", '{"rejection_sample_method": "standard"}'], []),
+        ({}, ["-m", "t.gguf", "-md", "d.gguf"], ["speculation-not-asked-for"]),
+        ({}, ["-m", "t.gguf", "-md", "d.gguf", "--spec-type", "draft-dflash"], []),
+        ({}, ["--speculative-draft-model-path=/d"], ["speculation-not-asked-for"]),
+        ({}, ["--speculative-draft-model-path", "/d", "--speculative-algorithm", "DFLASH"], []),
     ],
 )
 def test_faked_and_lossy_acceptance(environment: dict[str, str], argv: list[str], kinds: list[str]) -> None:

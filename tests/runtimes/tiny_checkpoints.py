@@ -17,6 +17,7 @@ __all__ = [
     "DRAFT",
     "EAGLE3",
     "HIDDEN",
+    "HYBRID",
     "SPECULATORS",
     "TARGET",
     "changed",
@@ -49,6 +50,27 @@ TARGET: Config = {
     **_SHAPE,
 }
 DRAFT: Config = {**TARGET, "num_hidden_layers": 2}
+HYBRID: Config = {
+    **{key: value for key, value in _SHAPE.items() if key != "rope_theta"},
+    "architectures": ["Qwen3_5ForCausalLM"],
+    "model_type": "qwen3_5_text",
+    "torch_dtype": "bfloat16",
+    "num_hidden_layers": DEPTH,
+    "layer_types": [*["linear_attention"] * 3, "full_attention"] * 2,
+    "full_attention_interval": 4,
+    "attn_output_gate": True,
+    "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 128,
+    "linear_num_key_heads": 1,
+    "linear_num_value_heads": 2,
+    "linear_value_head_dim": 128,
+    "mamba_ssm_dtype": "float32",
+    "mtp_num_hidden_layers": 1,
+    "mtp_use_dedicated_embeddings": False,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "partial_rotary_factor": 0.5},
+}
+"""vLLM's recurrent layers on the CPU: bfloat16 and heads of 128 only."""
+
 DFLASH: Config = {
     **TARGET,
     "architectures": ["DFlashDraftModel"],

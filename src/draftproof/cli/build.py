@@ -1,18 +1,16 @@
 """``draftproof build``: which copy of an engine would be imported, if it is whole, and what it can do."""
 
-import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from draftproof.cli.engine_option import engine_python
 from draftproof.cli.output import emit_json, line, shown
 
 if TYPE_CHECKING:
     from draftproof.runtimes.build.judge import Judged
     from draftproof.runtimes.build.reading import Build
-    from draftproof.runtimes.interpreter import Way
 
 __all__ = ["build"]
 
@@ -47,7 +45,8 @@ def build(
         typer.Option(metavar="FEATURE", help="A feature that must be there; may be given again."),
     ] = None,
     is_imported: Annotated[
-        bool, typer.Option("--import", help="Import it in a child as well, for what no file tells.")
+        bool,
+        typer.Option("--import", help="Import it and run its resolvers as well, for what no file tells."),
     ] = False,
     timeout: Annotated[
         float, typer.Option(metavar="SECONDS", min=0.1, help="How long looking may take, and importing too.")
@@ -59,15 +58,19 @@ def build(
 ) -> int:
     """Look at an engine's installation with its own Python, importing nothing unless asked to."""
     from draftproof.runtimes.build.asking import Asked, ask_build
+    from draftproof.runtimes.build.behaviour import ask_behaviour
     from draftproof.runtimes.build.document import build_document
     from draftproof.runtimes.build.judge import judge_build
+    from draftproof.runtimes.interpreter import NoAnswer
 
     _known(engine, need or [], expect_commit)
-    way = _way(host, prefix, ssh_config)
-    named = python or ("python3" if way else sys.executable)
-    asked = Asked(engine, named, way, cwd or "", pid or 0, timeout if is_imported else 0.0)
+    there = engine_python(python, host, prefix, ssh_config)
+    named = there.python
+    asked = Asked(engine, named, there.way, cwd or "", pid or 0, timeout if is_imported else 0.0)
     answer = ask_build(asked, timeout_seconds=timeout)
-    judged = judge_build(answer, python=named, needs=need or [], commit=expect_commit)
+    is_alive = not isinstance(answer, NoAnswer) and answer.is_importable
+    behaviour = ask_behaviour(engine, there, timeout_seconds=timeout) if is_alive else None
+    judged = judge_build(answer, python=named, needs=need or [], commit=expect_commit, behaviour=behaviour)
     if as_json:
         emit_json(build_document(judged, engine=engine, python=named, host=host or ""))
     else:
@@ -104,20 +107,6 @@ def _usage(option: str, expected: str, found: str) -> Exception:
         means="nothing was looked at",
         next_step="draftproof build --help",
     )
-
-
-def _way(host: str | None, prefix: str | None, ssh_config: Path | None) -> "Way | None":
-    """How a command gets to the engine's Python; None for this machine."""
-    from draftproof.host.ssh import SshHost
-
-    try:
-        words = shlex.split(prefix or "")
-    except ValueError as error:
-        raise _usage("--prefix", f"a command line ({error})", prefix or "") from error
-    if host is None:
-        return (lambda argv: [*words, *argv]) if words else None
-    there = SshHost(host, extra=("-F", str(ssh_config)) if ssh_config else ())
-    return lambda argv: there.command([*words, *argv])
 
 
 def _print(judged: "Judged") -> None:

@@ -14,10 +14,10 @@ from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import Place
 from draftproof.names import Layer
 from draftproof.runtimes.asking import EnginePython
-from draftproof.runtimes.effective import Effective, Fact, How
+from draftproof.runtimes.effective import Effective, Fact
 from draftproof.runtimes.judge_effective import judge_effective
 from draftproof.runtimes.observed.reading import Reading, read
-from draftproof.runtimes.quantities import of_drafter, of_parsed
+from draftproof.runtimes.quantities import of_acceptance, of_drafter, of_parsed
 from draftproof.runtimes.resolve import Preflight, Question, drafter_of, meant_of, resolve
 from draftproof.runtimes.running import Running, look_at, read_records
 
@@ -210,7 +210,8 @@ def _columns(
     effective = preflight.effective if preflight else None
     if effective is not None:
         name = f"{effective.engine} {effective.version}"
-        parsed = of_parsed(effective.config, name) if effective.config else None
+        method = drafters[-1].method.value if drafters[-1] else None
+        parsed = of_parsed(effective.config, name, method) if effective.config else None
         if parsed is not None:
             yield Column(Layer.PARSED, f"parsed ({name})", parsed)
         yield Column(Layer.EFFECTIVE, f"preflight ({name})", effective.flat)
@@ -221,12 +222,7 @@ def _columns(
         yield Column(Layer.EFFECTIVE, "outside", running.outside)
     acceptance = observed.acceptance if observed else None
     if acceptance is not None:
-        figures = {"k": acceptance.num_draft_tokens, "tau": acceptance.tau, "rate": acceptance.rate}
-        facts = {
-            name: Fact(figure.value, figure.how, How.READ if figure.value is not None else How.UNKNOWN)
-            for name, figure in figures.items()
-        }
-        yield Column(Layer.OBSERVED, "observed", facts)
+        yield Column(Layer.OBSERVED, "observed", of_acceptance(acceptance))
 
 
 def _lacks(asked: Asked, preflight: Preflight | None, target: Model | None) -> Iterator[NotLooked]:

@@ -20,7 +20,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Json", "attempt", "jsonable", "said", "serve"]
+__all__ = ["Json", "attempt", "jsonable", "placed", "said", "serve"]
 
 Json = dict[str, Any]
 MAX_TEXT = 4000
@@ -60,6 +60,20 @@ def serve(look: Callable[[Json], Json]) -> None:
     os.close(out)
     sys.stderr.flush()
     os._exit(0)  # threads that an engine's import started are not waited for
+
+
+def placed(pairs: list[Json]) -> list[Json]:
+    """The pairs, with each config that was sent along laid out as a directory of the present, empty one."""
+    found = []
+    for index, pair in enumerate(pairs):
+        found.append(dict(pair))
+        for name in ("drafter", "target"):
+            if isinstance(pair[name], dict):
+                folder = Path.cwd() / f"{name}-{index}"
+                folder.mkdir()
+                (folder / "config.json").write_text(json.dumps(pair[name]), encoding="ascii")
+                found[-1][name] = str(folder)
+    return found
 
 
 def attempt(call: Callable[..., Any], *args: Any) -> tuple[Any, Json | None]:

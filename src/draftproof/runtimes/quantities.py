@@ -3,13 +3,16 @@
 import json
 from collections.abc import Mapping, Sequence
 
-from draftproof.config.drafter import DrafterConfig, DrafterLayer
+from draftproof.config.drafter import DrafterConfig, DrafterLayer, Method
 from draftproof.config.parse import parse_config
 from draftproof.config.raw import JsonValue, RefusedConfig, parse_raw
 from draftproof.config.source import ClassDefault, Derived, Source, Sourced, Unknown, Written
+from draftproof.config.target import TargetConfig
+from draftproof.runtimes.draft_model import as_draft_model
 from draftproof.runtimes.effective import Fact, How
+from draftproof.speculation.acceptance import Acceptance
 
-__all__ = ["of_drafter", "of_parsed"]
+__all__ = ["of_acceptance", "of_drafter", "of_parsed"]
 
 
 def of_drafter(drafter: DrafterConfig) -> dict[str, Fact]:
@@ -30,13 +33,24 @@ def of_drafter(drafter: DrafterConfig) -> dict[str, Fact]:
     return facts | _layers(drafter.layers)
 
 
-def of_parsed(config: Mapping[str, JsonValue], name: str) -> dict[str, Fact] | None:
-    """The same from a config as a library holds it; None where those values describe no drafter."""
+def of_parsed(config: Mapping[str, JsonValue], name: str, method: Method | None) -> dict[str, Fact] | None:
+    """The same from a config as a library holds it; None where those values describe no such drafter."""
     try:
-        parsed = parse_config(parse_raw(json.dumps(config).encode("utf-8"), name))
+        parsed = parse_config(parse_raw(json.dumps(config).encode("utf-8"), name)).config
     except RefusedConfig:
         return None
-    return of_drafter(parsed.config) if isinstance(parsed.config, DrafterConfig) else None
+    if isinstance(parsed, TargetConfig) and method is Method.DRAFT_MODEL:
+        parsed = as_draft_model(parsed)
+    return of_drafter(parsed) if isinstance(parsed, DrafterConfig) else None
+
+
+def of_acceptance(acceptance: Acceptance) -> dict[str, Fact]:
+    """What an engine counted, under the same names where there is one."""
+    figures = {"k": acceptance.num_draft_tokens, "tau": acceptance.tau, "rate": acceptance.rate}
+    return {
+        name: Fact(figure.value, figure.how, How.READ if figure.value is not None else How.UNKNOWN)
+        for name, figure in figures.items()
+    }
 
 
 def _layers(layers: Sequence[DrafterLayer]) -> dict[str, Fact]:

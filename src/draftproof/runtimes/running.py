@@ -26,6 +26,15 @@ FAKING = {"SGLANG_SIMULATE_ACC_LEN": "0"}
 """Switches that make up acceptance -> the value that does not."""
 
 THRESHOLDS = ("--speculative-accept-threshold-single", "--speculative-accept-threshold-acc")
+ASKED_BY: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("-md", "--model-draft", "--spec-draft-model"), "--spec-type"),
+    (("--speculative-draft-model-path", "--speculative-draft-model"), "--speculative-algorithm"),
+)
+"""Options that name a drafter -> the one without which it only takes memory.
+
+Source: ggml-org/llama.cpp#25345, whose --spec-type defaults to none; SGLang 0.5.23 speculative_hook.
+"""
+
 LOOPBACK = ("0100007F", "00000000000000000000000001000000")
 DEV_MODE = "VLLM_SERVER_DEV_MODE"
 
@@ -183,11 +192,22 @@ def _switches(name: str, body: Mapping[str, object]) -> Iterator[Finding]:
                 at=_at(f"{name} environment"),
             )
     argv = [str(word) for word in process["argv"] or ()]
+    yield from _inactive(name, argv)
     for option, value in _options(argv):
         if option in THRESHOLDS and _as_number(value) != 1:
             yield found("acceptance-lossy", option, expected=1.0, found=value, at=_at(f"{name} command line"))
         if option in ("--speculative-config", "-sc"):
             yield from _rejection(name, value)
+
+
+def _inactive(name: str, argv: Sequence[str]) -> Iterator[Finding]:
+    """A drafter without a method."""
+    given = {word.partition("=")[0] for word in argv}
+    for options, method in ASKED_BY:
+        named = [option for option in options if option in given]
+        if named and method not in given:
+            at = _at(f"{name} command line")
+            yield found("speculation-not-asked-for", named[0], expected=method, found="absent", at=at)
 
 
 def _rejection(name: str, text: str) -> Iterator[Finding]:

@@ -93,6 +93,20 @@ KINDS: tuple[Kind, ...] = (
         "mend what the message names",
         layer=Layer.BUILD,
     ),
+    error(
+        "build-operators",
+        "the loaded library registers other operators than the engine's source calls",
+        "library and source are of different builds: the call fails when it is first made, often at a draft",
+        _REINSTALL,
+        layer=Layer.BUILD,
+    ),
+    error(
+        "build-behaviour",
+        "a function of the engine does otherwise than its source reads",
+        "something replaces or wraps it when it is called: a patch at import, a second copy, a plugin",
+        "start that Python with -v and look at what is imported before the engine",
+        layer=Layer.BUILD,
+    ),
     warning(
         "build-extra",
         "files lie in the engine's package that were not packed with it",

@@ -109,6 +109,13 @@ KINDS: tuple[Kind, ...] = (
         "set the standard rejection method, thresholds at 1.0",
         layer=_E,
     ),
+    warning(
+        "speculation-not-asked-for",
+        "a drafter is named on the engine's command line, and no way to draft with it",
+        "it is loaded and takes memory; no token is drafted, and no counter of drafts appears",
+        "name the method too: llama.cpp --spec-type draft-dflash, SGLang --speculative-algorithm DFLASH",
+        layer=_E,
+    ),
     error(
         "dev-endpoints-exposed",
         "the development endpoints of the engine listen beyond loopback",

@@ -14,7 +14,7 @@ from draftproof.runtimes.interpreter import NoAnswer, Way, ask
 __all__ = ["Asked", "ask_build", "features_of"]
 
 _HERE = "draftproof.runtimes.build.there"
-_PARTS = ("records", "copies", "bytecode", "source", "native", "served", "tree", "importing", "main")
+_PARTS = ("records", "copies", "bytecode", "source", "calls", "native", "served", "tree", "importing", "main")
 """In the order in which they need one another."""
 
 _START = (

@@ -9,10 +9,13 @@ from draftproof.findings.finding import Finding, NotLooked, Severity
 from draftproof.findings.place import at_file
 from draftproof.runtimes.build.abilities import Ability, Outcome, abilities
 from draftproof.runtimes.build.asking import features_of
+from draftproof.runtimes.build.behaviour import behaves
 from draftproof.runtimes.build.judge_copies import copies
+from draftproof.runtimes.build.judge_operators import operators
 from draftproof.runtimes.build.judge_parts import parts
 from draftproof.runtimes.build.judge_whole import whole
 from draftproof.runtimes.build.reading import Build
+from draftproof.runtimes.effective import Effective
 from draftproof.runtimes.interpreter import NoAnswer
 
 __all__ = ["Judged", "judge_build"]
@@ -30,7 +33,12 @@ class Judged:
 
 
 def judge_build(
-    build: Build | NoAnswer, *, python: str, needs: Sequence[str] = (), commit: str | None = None
+    build: Build | NoAnswer,
+    *,
+    python: str,
+    needs: Sequence[str] = (),
+    commit: str | None = None,
+    behaviour: Effective | NoAnswer | None = None,
 ) -> Judged:
     """Every rule put to the build.
 
@@ -39,6 +47,7 @@ def judge_build(
         python: How the interpreter was named.
         needs: Ids of features that must be there.
         commit: The commit that the build is meant to be of, whole or its beginning.
+        behaviour: What its own resolvers made of a made-up drafter; None where they were not asked.
     """
     if isinstance(build, NoAnswer):
         return _unseen(build, NotLooked("the build", f"{python}: {build.reason}", is_required=True))
@@ -53,7 +62,15 @@ def judge_build(
         )
     except ValueError as error:
         return _unseen(build, NotLooked("the build", f"{python}: {error}", is_required=True))
-    answers = [*copies(build), *whole(build), *parts(build, commit), *_features(build, can, needs)]
+    answers = [
+        *copies(build),
+        *whole(build),
+        *parts(build, commit),
+        *operators(build),
+        *_features(build, can, needs),
+    ]
+    if behaviour is not None and can:
+        answers += behaves(behaviour, can, build.imported.root)
     findings = sorted(
         (one for one in answers if isinstance(one, Finding)), key=lambda one: _ORDER.index(one.severity)
     )

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from draftproof.config.raw import JsonValue
 from draftproof.runtimes.agreed import a_count, a_flag, a_text, an_object, objects, texts
+from draftproof.runtimes.build.call import Call, read_calls
 from draftproof.runtimes.interpreter import NoAnswer
 
 __all__ = [
@@ -127,6 +128,7 @@ class Contents:
     """Of the work tree it lies in; empty where it lies in none."""
 
     answers: tuple[Said, ...]
+    calls: tuple[Call, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +163,11 @@ class Build:
     process: Process | None
     importing: Json | None
     """What a child said that imported it; None where nobody asked."""
+
+    @property
+    def is_importable(self) -> bool:
+        """Whether a child imported it; False where nobody asked."""
+        return self.importing is not None and not self.importing.get("why")
 
     @property
     def version(self) -> str | None:
@@ -232,6 +239,7 @@ def _contents(body: Json) -> Contents:
         _optional_texts(an_object(body["constants"])),
         a_text(body["commit"]),
         tuple(map(_said, objects(body["answers"]))),
+        read_calls(body["calls"]),
     )
 
 

@@ -4,7 +4,8 @@ Sent as text after ``runtimes.frame`` and ``runtimes.lifting``. SGLang is not im
 kernels: the functions named below are lifted out of its source. Windows are told as the file counts them, one
 more than SGLang's ``window_left``.
 
-Request: ``{"pairs": [{"drafter", "target", "num_draft_tokens"}]}``. Source: SGLang 0.5.11 and 0.5.23.
+Request: ``{"pairs": [{"drafter", "target", "num_draft_tokens"}]}``, paths or configs sent along.
+Source: SGLang 0.5.11 and 0.5.23.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import importlib.metadata
 from types import SimpleNamespace
 from typing import Any
 
-from draftproof.runtimes.frame import Json, attempt, said, serve
+from draftproof.runtimes.frame import Json, attempt, placed, said, serve
 from draftproof.runtimes.lifting import lifted, root_of
 
 UTILS = "sglang/srt/speculative/dflash_utils.py"
@@ -42,7 +43,7 @@ def look(request: Json) -> Json:
     if error:
         return {"engine": None, "reason": f"a directory {root} without a version ({said(error)})"}
     engine = {"name": "sglang", "version": version, "path": str(root)}
-    return {"engine": engine, "records": [record(pair) for pair in request["pairs"]]}
+    return {"engine": engine, "records": [record(pair) for pair in placed(request["pairs"])]}
 
 
 def record(pair: Json) -> Json:

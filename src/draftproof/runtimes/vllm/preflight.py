@@ -6,7 +6,8 @@ functions move between files: each is imported by its name, and where its module
 that do not load) the function alone is lifted out of the module's source and run.
 
 Request: ``{"pairs": [{"drafter", "target", "method", "num_draft_tokens", "more", "engine_args"}]}``; ``more``
-are further keys of ``--speculative-config``. The import takes most of the time: many may be asked at once.
+are further keys of ``--speculative-config``; drafter and target are paths, or configs sent along. The import
+takes most of the time: many may be asked at once.
 Source: vLLM 0.20.1, 0.32.0 and 0.33.0, the functions named below.
 """
 
@@ -21,7 +22,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from draftproof.runtimes.frame import Json, attempt, said, serve
+from draftproof.runtimes.frame import Json, attempt, placed, said, serve
 from draftproof.runtimes.lifting import engine_function, lifted
 
 MAX_HEADER_BYTES = 100 * 1024 * 1024
@@ -46,7 +47,7 @@ def look(request: Json) -> Json:
     if error or not hasattr(vllm, "__version__"):
         return {"engine": None, "reason": said(error) if error else "a module vllm without a version"}
     engine = {"name": "vllm", "version": str(vllm.__version__), "path": str(vllm.__file__)}
-    return {"engine": engine, "records": [record(pair) for pair in request["pairs"]]}
+    return {"engine": engine, "records": [record(pair) for pair in placed(request["pairs"])]}
 
 
 def record(request: Json) -> Json:

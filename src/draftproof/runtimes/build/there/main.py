@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from draftproof.runtimes.build.there.bytecode import compiled_files
+from draftproof.runtimes.build.there.calls import operator_calls
 from draftproof.runtimes.build.there.copies import copies_of, imported, path_entries
 from draftproof.runtimes.build.there.importing import import_in_child
 from draftproof.runtimes.build.there.native import libraries
@@ -84,6 +85,7 @@ def contents(root: Path, claimed: list[Json], request: Json, until: float) -> Js
         "constants": constants(root, VERSIONS),
         "commit": checked_out(root),
         "answers": [ask_source(root, one) for one in request["questions"]],
+        "calls": operator_calls(root),
     }
 
 

@@ -110,7 +110,9 @@ class Reading:
         self.sharing(target)
 
     def features(self) -> None:
-        """How many hidden states of the target ``fc`` takes."""
+        """How many hidden states of the target ``fc`` takes; an MTP head's takes the embedding too."""
+        if first(self.spec, "method") == "mtp":
+            return
         width = first(self.draft, "model.fc.input_size", "model.fc.in_features")
         own = first(self.draft, "config.target_hidden_size")
         hidden = own if isinstance(own, int) else first(self.draft, "config.hidden_size")
