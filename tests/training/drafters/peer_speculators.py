@@ -23,7 +23,7 @@ for _name in ("torchvision", "torchaudio", "torchcodec"):
 
 peer: Any = import_module("speculators")  # in the peer's environment alone
 
-ON_A_CPU = ("--num-workers", "0", "--draft-attn-impl", "sdpa", "--loss-implementation", "eager")
+ON_A_CPU = "--num-workers 0 --draft-attn-impl sdpa --loss-implementation eager --total-seq-len 256".split()
 
 
 def tell(**said: object) -> None:
@@ -70,7 +70,7 @@ class _FirstStep:
         moved = sum(p.grad is not None and bool(p.grad.abs().sum() > 0) for p in self._model.parameters())
         tell(
             kind=type(self._model).__name__,
-            loss=float(loss),
+            loss=float(loss.detach()),
             with_gradient=moved,
             target_layer_ids=list(self._model.target_layer_ids),
             batch={name: list(part.shape) for name, part in batch.items() if hasattr(part, "shape")},

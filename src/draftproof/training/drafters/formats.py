@@ -5,6 +5,7 @@ Source of the names: speculators 0.9.0 models/eagle3 (``layers.0.*`` for ``midla
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from torch import Tensor
 
@@ -25,7 +26,7 @@ def raw_of(config: Mapping[str, JsonValue], origin: str) -> RawConfig:
     return parse_raw(json.dumps(dict(config)).encode(), origin)
 
 
-def laid_out(served: Served, to: str, origin: str, *, num_draft_tokens: int) -> Served:
+def laid_out(served: Served, to: str, origin: str, *, num_draft_tokens: int, target: Path) -> Served:
     """The native drafter ``served`` as ``native`` or ``speculators`` write it.
 
     Args:
@@ -33,6 +34,7 @@ def laid_out(served: Served, to: str, origin: str, *, num_draft_tokens: int) -> 
         to: the format.
         origin: where its recipe stands.
         num_draft_tokens: how many it was trained to draft; speculators' files say it.
+        target: what it drafts for; PyPI speculators takes the embedding from where the file says it is.
 
     Raises:
         RefusedInput: the other format cannot say all of it.
@@ -54,5 +56,8 @@ def laid_out(served: Served, to: str, origin: str, *, num_draft_tokens: int) -> 
     said = made.config["speculators_config"]
     if not isinstance(said, dict):
         raise TypeError("a speculators file without speculators_config")
-    said["proposal_methods"] = proposal_methods(num_draft_tokens)
+    said |= {
+        "proposal_methods": proposal_methods(num_draft_tokens),
+        "verifier": {"name_or_path": str(target.resolve()), "architectures": []},
+    }
     return made.config, {name.replace("midlayer.", "layers.0.", 1): t for name, t in tensors.items()}

@@ -85,8 +85,7 @@ def train_dflash(job: Job) -> Outcome:
         fingerprint=_mark(job, recipe, ground),
     )
     drafted = shape.block_size - 1
-    served = laid_out((config, net.state_dict()), recipe.format, str(path), num_draft_tokens=drafted)
-    return _run(job, task, recipe, served)
+    return _run(job, task, recipe, _served(path, recipe, (config, net.state_dict()), drafted))
 
 
 def train_eagle3(job: Job) -> Outcome:
@@ -120,8 +119,7 @@ def train_eagle3(job: Job) -> Outcome:
     if len(ids) < target.shape.vocab_size:
         is_drafted = torch.zeros(target.shape.vocab_size, dtype=torch.bool).index_fill_(0, ids, value=True)
         tensors |= {"d2t": ids - torch.arange(len(ids)), "t2d": is_drafted}
-    served = laid_out((config, tensors), recipe.format, str(path), num_draft_tokens=recipe.loss.depth)
-    return _run(job, task, recipe, served)
+    return _run(job, task, recipe, _served(path, recipe, (config, tensors), recipe.loss.depth))
 
 
 def train_mtp(job: Job) -> Outcome:
@@ -166,6 +164,12 @@ def _mark(job: Job, recipe: AnyRecipe, ground: Ground) -> str:
     """Digest of all that decides the outcome: recipe, target, weights started from."""
     start = recipe.training.start
     return fingerprint(recipe, ground.digest, weights_digest(job.recipe.parent / start) if start else "")
+
+
+def _served(path: Path, recipe: DflashRecipe | Eagle3Recipe, native: Served, num_draft_tokens: int) -> Served:
+    """The drafter in the format that the recipe asks for."""
+    target = path.parent / recipe.target
+    return laid_out(native, recipe.format, str(path), num_draft_tokens=num_draft_tokens, target=target)
 
 
 def _run(job: Job, task: Task, recipe: AnyRecipe, served: Served) -> Outcome:
