@@ -24,7 +24,8 @@ from draftproof.engine.proposers.propose import Context, Proposal
 from draftproof.models.dflash.load import load_dflash
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import Purpose, SeededChance
-from draftproof.speculation.pace import ChainPace, StepCosts, TreePace
+from draftproof.speculation.costs import StepCosts
+from draftproof.speculation.pace import ChainPace, RivalPace, TreePace
 from draftproof.speculation.proof import Law, ToyModel
 from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import History, Sampling, distribution
@@ -44,8 +45,9 @@ class Forgetful:
         """A pattern of its own for each seed."""
         self.seed, self.most, self.count = seed, most, 0
 
-    def choose(self) -> int:
+    def choose(self, length: int) -> int:
         """Anything."""
+        del length
         self.count += 1
         return int(SeededChance(self.seed).uniform(self.count, Purpose.KEEP) * (self.most + 1))
 
@@ -148,8 +150,39 @@ def test_measured_costs_cover_every_size(tiny_engine: MakeEngine, drafters: dict
     drafting = Paceable(lambda pace: DflashProposer(drafter, budget=9, pace=pace), 9, one_pass=True)
     costs = measure_costs(engine.target, drafting)
     assert costs.most == 9
-    assert costs.draft_s[0] == 0 < min(costs.draft_s[1:])
+    assert costs.chain is None
+    for table in (costs, costs.at(300)):
+        assert table.draft_s[0] == 0 < min(table.draft_s[1:])
     assert list(costs.verify_s) == sorted(costs.verify_s)
+    either = Paceable(drafting.make, 9, one_pass=True, is_tree=True, most_in_chain=4)
+    both = measure_costs(engine.target, either)
+    assert (both.most, both.chain and both.chain.most) == (9, 4)
+
+
+@pytest.mark.parametrize("kind", ["dense", "hybrid"])
+def test_chains_and_trees_in_turn_write_the_text_of_plain_decoding(
+    kind: str, tiny_engine: MakeEngine, drafters: dict[str, Path]
+) -> None:
+    """``auto``: both kinds are drafted, from one memory of the context, and the text does not know."""
+    engine = tiny_engine(kind, "float64")
+    drafter = load_dflash(drafters[kind], engine.target)
+    prompt, kinds = prompt_of(5, 11), set()
+
+    class Seen(RivalPace):
+        """Never in debt, and watched."""
+
+        def choose(self, length: int) -> int:
+            self._chain._debt.owed_s = -1.0
+            limit = super().choose(length)
+            kinds.add(self.is_tree)
+            return limit
+
+    pace = Seen(COSTS, 24, 5)
+    paced = Paced(DflashProposer(drafter, budget=24, pace=pace), pace, one_pass=True)
+    drafted = run(engine, prompt, 60, lambda: paced)
+    assert drafted.token_ids == run(engine, prompt, 60).token_ids
+    assert kinds == {True, False}
+    assert {step.depth < step.num_drafted for step in drafted.steps} == {True, False}
 
 
 def test_a_given_size_has_no_controller(tiny_targets: dict[str, Path], drafters: dict[str, Path]) -> None:

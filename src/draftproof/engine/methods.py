@@ -8,7 +8,7 @@ from types import MappingProxyType
 from draftproof.config.drafter import DrafterConfig, Method
 from draftproof.config.parse import find_config, parse_config, require_recognised
 from draftproof.config.raw import read_raw
-from draftproof.engine.proposers.dflash import prepare_ddtree, prepare_dflash
+from draftproof.engine.proposers.dflash import prepare_ddtree, prepare_dflash, prepare_either
 from draftproof.engine.proposers.draft_model import prepare_draft
 from draftproof.engine.proposers.eagle3 import prepare_eagle3
 from draftproof.engine.proposers.mtp import prepare_mtp
@@ -20,7 +20,7 @@ from draftproof.models.decoder import Decoder
 __all__ = ["AUTO", "METHODS", "Attach", "DraftMethod", "drafter_kind", "prepare"]
 
 AUTO = "auto"
-"""The method a drafter was made for; ``ngram`` where no drafter is named."""
+"""The method a drafter was made for, or the best of those it serves; ``ngram`` where no drafter is named."""
 
 Attach = Callable[[Decoder], StartProposer]
 """Loads what the method needs beside the target, once the target is there."""
@@ -49,6 +49,9 @@ class DraftMethod:
     can_draw: bool = False
     """Whether its chains can be drawn, to be judged by what they were drawn from."""
 
+    prepare_any: Callable[[DraftOptions], Attach] | None = None
+    """What ``auto`` takes in its place where no size is given: the best of all ways to use such a drafter."""
+
 
 def _prepare_ar(_options: DraftOptions) -> Attach:
     return lambda _target: NoProposer
@@ -69,6 +72,7 @@ METHODS: Mapping[str, DraftMethod] = MappingProxyType(
             _DRAFTER_ONLY,
             frozenset({Method.DFLASH}),
             can_draw=True,
+            prepare_any=prepare_either,
         ),
         "ddtree": DraftMethod(prepare_ddtree, frozenset({_NUM, _BUDGET, _SPINE, _VERIFY}), _DRAFTER_ONLY),
         "draft": DraftMethod(
@@ -95,7 +99,7 @@ def prepare(name: str, options: DraftOptions) -> tuple[str, Attach]:
     """The method meant, checked before anything large is loaded.
 
     Returns:
-        Its name, ``auto`` resolved, and what loads it beside a target.
+        Its name, and what loads it beside a target; ``auto`` where more than one is meant.
 
     Raises:
         UsageError: no such method, an option it has no use for, or one it lacks.
@@ -125,6 +129,8 @@ def prepare(name: str, options: DraftOptions) -> tuple[str, Attach]:
             f"--method {chosen}" + ("" if options.budget is None else " --budget"),
             "its drafts are not drawn, and every exact rule then keeps what match keeps",
         )
+    if name == AUTO and method.prepare_any is not None and not options.is_sized:
+        return AUTO, method.prepare_any(options)
     return chosen, method.prepare(options)
 
 

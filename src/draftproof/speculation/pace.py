@@ -2,20 +2,20 @@
 
 A choice depends on steps already emitted and on a table of costs, never on the draft it is made for, so the
 output keeps its distribution; with one table and one seed it is the same choice every time.
+What drafting loses against plain decoding is a debt, and plain steps pay it off at a few percent each before
+drafting is tried again: however bad a drafter, decoding is slower by little more than that.
 Source: expected tokens per cost: Leviathan et al. 2023, arXiv:2211.17192, section 3.3; CaDDTree,
 arXiv:2606.01813.
 Dimensions: N nodes drafted at most.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from dataclasses import dataclass
 from typing import Protocol
 
-from draftproof.errors import UsageError
+from draftproof.speculation.costs import StepCosts
 from draftproof.speculation.ddtree import RoundCost
 
-__all__ = ["ChainPace", "Pace", "StepCosts", "TreePace"]
+__all__ = ["ChainPace", "Debt", "Pace", "RivalPace", "StepCosts", "TreeAdvice", "TreePace", "Yield"]
 
 _MEMORY = 0.97
 """What a step counts less for each step drafted after it: the last thirty or so decide."""
@@ -23,90 +23,24 @@ _MEMORY = 0.97
 _PRIOR_RATE, _PRIOR_STEPS = 0.7, 2.0
 """Acceptance of a first token before anything is known, and how many tokens that belief is worth."""
 
-_FIRST_REST, _LONGEST_REST = 4, 64
-"""Steps without a draft after drafting did not pay; doubled each time it still does not."""
+_PAYMENT = 0.03
+"""The share of a plain step that pays off debt: what a drafter that is no good may cost."""
 
+_MOST_OWED = 4.0
+"""Plain steps of debt, or of gain to spend, at most; a good drafter has unlucky steps, too."""
 
-@dataclass(frozen=True, slots=True)
-class StepCosts:
-    """Seconds of a step by the number of nodes drafted; measured once, or given."""
+_SPAN = 64
+"""Tokens over which costs are taken for equal."""
 
-    draft_s: tuple[float, ...]
-    """[N + 1], of making the draft; 0 where there is none."""
-
-    verify_s: tuple[float, ...]
-    """[N + 1], of all the rest; rising and convex."""
-
-    def __post_init__(self) -> None:
-        """Refuse what is no cost.
-
-        Raises:
-            UsageError: different lengths, or a step that takes no time.
-        """
-        lengths = len(self.draft_s), len(self.verify_s)
-        if lengths[0] != lengths[1] or min(self.verify_s, default=0) <= 0 or min(self.draft_s) < 0:
-            raise UsageError(
-                "step costs",
-                expected="a time for 0, 1, .. N nodes, verifying never free",
-                found=f"{lengths[0]} for drafting, {lengths[1]} for verifying",
-                where="the controller of the draft length",
-                means="tokens a second cannot be foretold",
-                next_step="leave them out: they are measured at load",
-            )
-
-    @classmethod
-    def from_points(cls, draft: Mapping[int, float], verify: Mapping[int, float]) -> "StepCosts":
-        """A table through measured points: straight between them, for verifying the convex hull from below.
-
-        Args:
-            draft: seconds by nodes, 0 not among them; taken as rising too.
-            verify: seconds by nodes, 0 among them.
-        """
-        most = max(verify)
-        drafting = dict(draft)
-        drafting.setdefault(1, drafting[min(drafting)])
-        drafting.setdefault(most, drafting[max(drafting)])
-        return cls((0.0, *_straight(_hull(drafting))), tuple(_straight(_hull(verify))))
-
-    @property
-    def most(self) -> int:
-        """N."""
-        return len(self.verify_s) - 1
-
-    def of(self, num_nodes: int) -> float:
-        """Seconds of a whole step."""
-        return self.draft_s[num_nodes] + self.verify_s[num_nodes]
-
-
-def _hull(points: Mapping[int, float]) -> list[tuple[int, float]]:
-    """The points on the lower convex hull, none below the one before it: noise is no gain."""
-    rising = accumulate(sorted(points.items()), lambda one, other: (other[0], max(one[1], other[1])))
-    hull: list[tuple[int, float]] = []
-    for x, y in rising:
-        while len(hull) > 1 and _slope(hull[-2], hull[-1]) >= _slope(hull[-1], (x, y)):
-            hull.pop()
-        hull.append((x, y))
-    return hull
-
-
-def _slope(left: tuple[int, float], right: tuple[int, float]) -> float:
-    return (right[1] - left[1]) / (right[0] - left[0])
-
-
-def _straight(points: list[tuple[int, float]]) -> list[float]:
-    """The value at every whole number between the first and the last point."""
-    found = [points[0][1]]
-    for left, right in pairwise(points):
-        slope = _slope(left, right)
-        found += [left[1] + slope * step for step in range(1, right[0] - left[0] + 1)]
-    return found
+_FIRST_LOOKS, _SECOND_LOOK = 3, 24
+"""Steps in which chains and trees are tried in turn, and after how many the worse is tried again."""
 
 
 class Pace(Protocol):
     """One request's choices."""
 
-    def choose(self) -> int:
-        """Nodes to draft in the next step at most; 0 for a plain step."""
+    def choose(self, length: int) -> int:
+        """Nodes to draft at most in the next step, behind so many tokens; 0 for a plain step."""
         ...
 
     def learn(self, num_drafted: int, num_accepted: int, expected: float | None) -> None:
@@ -114,55 +48,116 @@ class Pace(Protocol):
         ...
 
 
+class TreeAdvice(Protocol):
+    """What a source of trees is told."""
+
+    @property
+    def is_tree(self) -> bool:
+        """Whether the next draft is a tree, and no chain."""
+        ...
+
+    @property
+    def round_cost(self) -> RoundCost | None:
+        """What a node more costs; None where the tree is to be whole."""
+        ...
+
+    @property
+    def trust(self) -> float:
+        """Drafted tokens kept for each one that the drafter expected to be kept."""
+        ...
+
+
 @dataclass(slots=True)
-class _Rest:
-    """Whether to draft at all: steps without a draft while it does not pay, and a trial now and then."""
+class Debt:
+    """What drafting has lost against plain decoding and not won back."""
 
-    left: int = 0
-    next_rest: int = _FIRST_REST
+    owed_s: float = 0.0
 
-    def allows(self, *, pays: bool) -> bool:
-        """Whether this step drafts: because it pays, or as a trial."""
-        if self.left > 0:
-            self.left -= 1
-            return False
-        if pays:
-            self.next_rest = _FIRST_REST
-        else:
-            self.left, self.next_rest = self.next_rest, min(2 * self.next_rest, _LONGEST_REST)
-        return True
+    def allows(self, *, pays: bool, plain_s: float) -> bool:
+        """Whether this step drafts: because it pays, or as a trial with nothing owed."""
+        if self.owed_s <= 0 or (pays and self.owed_s < _MOST_OWED * plain_s):
+            return True
+        self.owed_s -= _PAYMENT * plain_s
+        return False
+
+    def add(self, num_emitted: int, spent_s: float, plain_s: float) -> None:
+        """Note a drafted step."""
+        owed = self.owed_s + spent_s - num_emitted * plain_s
+        self.owed_s = max(owed, -_MOST_OWED * plain_s)
+
+
+class _Local:
+    """A table of costs where the text now ends."""
+
+    def __init__(self, costs: StepCosts) -> None:
+        self._costs, self._span = costs, -1
+        self.now = costs
+
+    def move(self, length: int) -> StepCosts:
+        if length // _SPAN != self._span:
+            self._span = length // _SPAN
+            self.now = self._costs.at((self._span + 1) * _SPAN)
+        return self.now
+
+
+@dataclass(slots=True)
+class Yield:
+    """Tokens emitted and seconds spent by drafted steps, the latest of them most."""
+
+    emitted: float = 0.0
+    spent_s: float = 0.0
+    num_steps: int = 0
+
+    def add(self, num_emitted: int, spent_s: float) -> None:
+        """One step more."""
+        self.emitted = _MEMORY * self.emitted + num_emitted
+        self.spent_s = _MEMORY * self.spent_s + spent_s
+        self.num_steps += 1
+
+    def per_second(self) -> float:
+        """Tokens a second, by the table's seconds."""
+        return self.emitted / self.spent_s
 
 
 class ChainPace:
     """Chooses the length of a chain by how often each position was kept.
 
     A position not drafted lately is believed to be kept as often as the one before it.
+
+    Attributes:
+        brought: tokens and seconds of its drafts.
     """
 
-    def __init__(self, costs: StepCosts, most: int) -> None:
+    def __init__(self, costs: StepCosts, most: int, debt: Debt | None = None) -> None:
         """Start with the prior belief; chains of ``most`` tokens at most."""
-        self._costs, self._most = costs, most
+        self._costs, self._most = _Local(costs), most
         self._judged = [0.0] * most
         self._kept = [0.0] * most
-        self._rest = _Rest()
+        self.brought = Yield()
+        self._debt = Debt() if debt is None else debt
 
-    def choose(self) -> int:
+    def choose(self, length: int) -> int:
         """Tokens to draft in the next step; 0 for none."""
+        costs = self._costs.move(length)
         expected, chance, rate = 1.0, 1.0, _PRIOR_RATE
         best, best_worth = 1, 0.0
-        for length in range(1, self._most + 1):
-            kept, judged = self._kept[length - 1], self._judged[length - 1]
+        for size in range(1, self._most + 1):
+            kept, judged = self._kept[size - 1], self._judged[size - 1]
             rate = (kept + _PRIOR_STEPS * rate) / (judged + _PRIOR_STEPS)
             chance *= rate
             expected += chance
-            worth = expected / self._costs.of(length)
+            worth = expected / costs.of(size)
             if worth > best_worth:
-                best, best_worth = length, worth
-        return best if self._rest.allows(pays=best_worth > 1 / self._costs.of(0)) else 0
+                best, best_worth = size, worth
+        plain_s = costs.of(0)
+        return best if self._debt.allows(pays=best_worth * plain_s > 1, plain_s=plain_s) else 0
 
     def learn(self, num_drafted: int, num_accepted: int, expected: float | None) -> None:
         """Note what became of a draft."""
         del expected
+        costs = self._costs.now
+        self.brought.add(num_accepted + 1, costs.of(num_drafted))
+        self._debt.add(num_accepted + 1, costs.of(num_drafted), costs.of(0))
         self._judged = [_MEMORY * count for count in self._judged]
         self._kept = [_MEMORY * count for count in self._kept]
         for position in range(min(num_drafted, num_accepted + 1)):
@@ -170,40 +165,92 @@ class ChainPace:
             self._kept[position] += position < num_accepted
 
 
-@dataclass(slots=True)
 class TreePace:
-    """Says how far a tree's own forecast is to be trusted, and whether trees pay at all."""
+    """Says how far a tree's own forecast is to be trusted, and whether trees pay at all.
 
-    costs: StepCosts
-    most: int
-    """Nodes of a tree at most."""
+    Attributes:
+        is_tree: always.
+        brought: tokens and seconds of its drafts.
+    """
 
-    _forecast: float = 0.0
-    _kept: float = 0.0
-    _emitted: float = 0.0
-    _spent: float = 0.0
-    _rest: _Rest = field(default_factory=_Rest)
+    is_tree = True
+
+    def __init__(self, costs: StepCosts, most: int, debt: Debt | None = None) -> None:
+        """Trees of ``most`` nodes at most, believed until they disappoint."""
+        self._costs, self._most = _Local(costs), most
+        self._forecast = self._kept = 0.0
+        self.brought = Yield()
+        self._debt = Debt() if debt is None else debt
 
     @property
     def round_cost(self) -> RoundCost:
         """What a node more costs."""
-        return RoundCost(self.costs.draft_s[-1], self.costs.verify_s)
+        costs = self._costs.now
+        return RoundCost(costs.draft_s[-1], costs.verify_s)
 
     @property
     def trust(self) -> float:
         """Drafted tokens kept for each one that the drafter expected to be kept."""
         return (self._kept + _PRIOR_STEPS) / (self._forecast + _PRIOR_STEPS)
 
-    def choose(self) -> int:
+    def choose(self, length: int) -> int:
         """Nodes allowed in the next step, 0 or all: the tree stops itself where a node more does not pay."""
-        pays = self._emitted * self.costs.of(0) >= self._spent
-        return self.most if self._rest.allows(pays=pays) else 0
+        plain_s = self._costs.move(length).of(0)
+        pays = self.brought.emitted * plain_s >= self.brought.spent_s
+        return self._most if self._debt.allows(pays=pays, plain_s=plain_s) else 0
 
     def learn(self, num_drafted: int, num_accepted: int, expected: float | None) -> None:
         """Note what became of a draft, and what its drafter expected to be kept of it."""
         if expected is None:
             raise ValueError("a tree is drafted with a forecast")
+        costs = self._costs.now
+        spent_s = costs.draft_s[-1] + costs.verify_s[num_drafted]
         self._forecast = _MEMORY * self._forecast + expected
         self._kept = _MEMORY * self._kept + num_accepted
-        self._emitted = _MEMORY * self._emitted + num_accepted + 1
-        self._spent = _MEMORY * self._spent + self.costs.draft_s[-1] + self.costs.verify_s[num_drafted]
+        self.brought.add(num_accepted + 1, spent_s)
+        self._debt.add(num_accepted + 1, spent_s, costs.of(0))
+
+
+class RivalPace:
+    """Chains or trees from one source, whichever gave more tokens a second so far.
+
+    Both are tried in turn at first, and the worse one again now and then; they share one debt.
+
+    Attributes:
+        is_tree: whether the draft chosen last is a tree.
+    """
+
+    def __init__(self, costs: StepCosts, most_nodes: int, most_tokens: int) -> None:
+        """Trees of ``most_nodes`` and chains of ``most_tokens`` at most; ``costs.chain`` of the latter."""
+        debt, of_chains = Debt(), costs if costs.chain is None else costs.chain
+        self._tree = TreePace(costs, most_nodes, debt)
+        self._chain = ChainPace(of_chains, min(most_tokens, of_chains.most), debt)
+        self.is_tree = False
+
+    @property
+    def round_cost(self) -> RoundCost:
+        """As the tree's."""
+        return self._tree.round_cost
+
+    @property
+    def trust(self) -> float:
+        """As the tree's."""
+        return self._tree.trust
+
+    def choose(self, length: int) -> int:
+        """Nodes to draft at most in the next step; whether they are a chain is in ``is_tree`` then."""
+        self.is_tree = self._prefers_tree()
+        return (self._tree if self.is_tree else self._chain).choose(length)
+
+    def learn(self, num_drafted: int, num_accepted: int, expected: float | None) -> None:
+        """Note what became of a draft of the kind chosen last."""
+        (self._tree if self.is_tree else self._chain).learn(num_drafted, num_accepted, expected)
+
+    def _prefers_tree(self) -> bool:
+        chain, tree = self._chain.brought, self._tree.brought
+        if min(chain.num_steps, tree.num_steps) < _FIRST_LOOKS:
+            return tree.num_steps < chain.num_steps
+        is_tree_better = tree.per_second() > chain.per_second()
+        worse = chain if is_tree_better else tree
+        total = chain.num_steps + tree.num_steps
+        return is_tree_better != (worse.num_steps * _SECOND_LOOK < total)

@@ -23,11 +23,11 @@ from draftproof.models.gguf.file import is_gguf
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import Purpose
 from draftproof.speculation.ddtree import grow
-from draftproof.speculation.pace import TreePace
+from draftproof.speculation.pace import TreeAdvice
 from draftproof.speculation.sampling import distribution
 from draftproof.speculation.tree import DraftTree
 
-__all__ = ["BUDGET", "DflashProposer", "prepare_ddtree", "prepare_dflash"]
+__all__ = ["BUDGET", "DflashProposer", "prepare_ddtree", "prepare_dflash", "prepare_either"]
 
 BUDGET, MOST_NODES = 32, 64
 """Nodes of a tree unless asked otherwise, and the most among which the controller draws the line."""
@@ -70,7 +70,7 @@ class DflashProposer:
         num_draft_tokens: int | None = None,
         budget: int | None = None,
         spine: bool = False,
-        pace: TreePace | None = None,
+        pace: TreeAdvice | None = None,
     ) -> None:
         """Start with an empty context.
 
@@ -79,7 +79,7 @@ class DflashProposer:
             num_draft_tokens: drafted at most; None for all that a block holds.
             budget: nodes of the tree; None drafts a chain.
             spine: begin the tree with the chain, whatever its chance.
-            pace: end the tree where, by its costs, a node more does not pay.
+            pace: says whether it is a tree this time, and ends it where a node more does not pay.
         """
         self._drafter, self._budget, self._spine, self._pace = drafter, budget, spine, pace
         self._most = drafter.shape.num_draft_tokens if num_draft_tokens is None else num_draft_tokens
@@ -98,7 +98,7 @@ class DflashProposer:
         marginals = self._drafter.draft(self._memory, self._rows(context), context.tokens[-1], num_drafted)[
             : context.max_depth
         ]
-        if self._budget is not None:
+        if self._budget is not None and (self._pace is None or self._pace.is_tree):
             return self._tree(marginals, self._budget)
         if not context.draws:
             return Proposal(DraftTree.chain(marginals.argmax(-1).tolist()))
@@ -132,6 +132,15 @@ def prepare_dflash(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     return _prepare(options, budget=None)
 
 
+def prepare_either(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
+    """Chains or trees, whichever the controller finds to be faster.
+
+    Raises:
+        CouldNotLook, RefusedInput: as ``prepare_dflash``.
+    """
+    return _prepare(options, budget=MOST_NODES, or_chain=True)
+
+
 def prepare_ddtree(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     """The best tree of ``budget`` nodes under the block's marginals.
 
@@ -142,7 +151,9 @@ def prepare_ddtree(options: DraftOptions) -> Callable[[Decoder], StartProposer]:
     return _prepare(options, budget=budget if options.budget is None else options.budget)
 
 
-def _prepare(options: DraftOptions, budget: int | None) -> Callable[[Decoder], StartProposer]:
+def _prepare(
+    options: DraftOptions, budget: int | None, *, or_chain: bool = False
+) -> Callable[[Decoder], StartProposer]:
     directory = options.drafter
     if directory is None:
         raise RuntimeError("a block drafter without a directory")
@@ -163,15 +174,17 @@ def _prepare(options: DraftOptions, budget: int | None) -> Callable[[Decoder], S
         _refuse_other_target(shape, target, str(directory))
         drafter = load_dflash(directory, target)
 
-        def make(pace: TreePace | None) -> DflashProposer:
+        def make(pace: TreeAdvice | None) -> DflashProposer:
             return DflashProposer(
                 drafter, num_draft_tokens=count, budget=budget, spine=options.spine, pace=pace
             )
 
         if options.is_sized:
             return lambda: make(None)
-        most = shape.num_draft_tokens if budget is None else budget
-        return Paceable(make, most, one_pass=True, is_tree=budget is not None)
+        depth = shape.num_draft_tokens
+        if budget is None:
+            return Paceable(make, depth, one_pass=True)
+        return Paceable(make, budget, one_pass=True, is_tree=True, most_in_chain=depth if or_chain else None)
 
     return attach
 

@@ -12,7 +12,9 @@ from torch import Tensor
 
 from draftproof.engine.proposers.propose import Context, Proposal, Proposer, StartProposer
 from draftproof.names import HiddenIndex
-from draftproof.speculation.pace import ChainPace, Pace, StepCosts, TreePace
+from draftproof.speculation.costs import StepCosts
+from draftproof.speculation.ddtree import RoundCost
+from draftproof.speculation.pace import ChainPace, Pace, RivalPace, TreeAdvice, TreePace
 from draftproof.speculation.tree import DraftTree
 
 __all__ = ["FixedPace", "Paceable", "Paced"]
@@ -22,8 +24,8 @@ __all__ = ["FixedPace", "Paceable", "Paced"]
 class Paceable:
     """A source of drafts whose length nobody fixed; called, it makes a proposer that drafts all it may."""
 
-    make: Callable[[TreePace | None], Proposer]
-    """One request's proposer; a tree takes its forecasts and costs from the controller."""
+    make: Callable[[TreeAdvice | None], Proposer]
+    """One request's proposer; a source of trees is told by the controller what a node costs."""
 
     most: int
     """Nodes of a draft at most."""
@@ -32,24 +34,30 @@ class Paceable:
     """Whether a draft costs the same whatever its length, so that it is made whole and cut."""
 
     is_tree: bool = False
+    most_in_chain: int | None = None
+    """Of a source of trees that drafts chains as well, the controller saying which: their tokens at most."""
 
     def __call__(self) -> Proposer:
         """A proposer without a controller."""
         return self.make(None)
 
-    def fixed(self, num_nodes: int) -> Proposer:
+    def fixed(self, num_nodes: int, *, is_tree: bool) -> Proposer:
         """A proposer that always drafts so many nodes, for measuring."""
-        return Paced(self.make(None), FixedPace(num_nodes), one_pass=self.one_pass)
+        pace = FixedPace(num_nodes, is_tree)
+        return Paced(self.make(pace), pace, one_pass=self.one_pass)
 
     def paced(self, costs: StepCosts) -> StartProposer:
         """Proposers with a controller each."""
         most = min(self.most, costs.most)
 
         def start() -> Proposer:
-            if self.is_tree:
-                tree = TreePace(costs, most)
-                return Paced(self.make(tree), tree, one_pass=True)
-            return Paced(self.make(None), ChainPace(costs, most), one_pass=self.one_pass)
+            if not self.is_tree:
+                return Paced(self.make(None), ChainPace(costs, most), one_pass=self.one_pass)
+            if self.most_in_chain is None:
+                tree: TreePace | RivalPace = TreePace(costs, most)
+            else:
+                tree = RivalPace(costs, most, min(self.most_in_chain, most))
+            return Paced(self.make(tree), tree, one_pass=True)
 
         return start
 
@@ -59,9 +67,13 @@ class FixedPace:
     """No choice: always as many nodes."""
 
     num_nodes: int
+    is_tree: bool = False
+    round_cost: RoundCost | None = None
+    trust: float = 1.0
 
-    def choose(self) -> int:
+    def choose(self, length: int) -> int:
         """Always the same."""
+        del length
         return self.num_nodes
 
     def learn(self, num_drafted: int, num_accepted: int, expected: float | None) -> None:
@@ -95,7 +107,7 @@ class Paced:
             self._pace.learn(self._last.tree.num_draft_tokens, accepted, self._last.expected)
         self._length, self._last = len(context.tokens), None
         self._unread.append(context)
-        limit = self._pace.choose() if context.max_depth > 0 else 0
+        limit = self._pace.choose(len(context.tokens)) if context.max_depth > 0 else 0
         if limit == 0:
             return Proposal(DraftTree.empty(), limit=0)
         depth = context.max_depth if self._one_pass else min(limit, context.max_depth)

@@ -73,11 +73,14 @@ class BlockMasks:
     def of(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
         """[shared B, columns] added to the scores of one key head: 0 or -inf; None where all is seen."""
         key = (layer, num_slots, num_columns)
-        if key not in self._kept:
-            if len(self._kept) >= _MOST_MASKS:
-                self._kept.clear()
-            self._kept[key] = self._made(layer, num_slots, num_columns)
-        return self._kept[key]
+        try:
+            return self._kept[key]
+        except KeyError:
+            mask = self._made(layer, num_slots, num_columns)
+        if len(self._kept) >= _MOST_MASKS:
+            self._kept.clear()
+        self._kept[key] = mask
+        return mask
 
     def _made(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
         window = layer.window
