@@ -18,8 +18,8 @@ from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
 from draftproof.deploy.place import Place
 from draftproof.deploy.remote_weights import read_remote_weights
 from draftproof.host.local import LocalHost
-from draftproof.host.program import fields_of
-from draftproof.host.protocol import Answer, CommandResult
+from draftproof.host.program import fields_of, frames_of, request, shell_argv
+from draftproof.host.protocol import Answer, CommandResult, Host
 
 HOST = LocalHost(sys.executable)
 A: Tensors = tensors_of({"layers.0.w": (8, 16), "layers.1.w": (8, 16)})
@@ -93,13 +93,32 @@ FAULTS: dict[str, Callable[[Path], object]] = {
 }
 
 
+@dataclass
+class Pythonless:
+    """This machine as if it had no Python."""
+
+    name: str = ""
+    python: str = "python3"
+
+    def run(
+        self, argv: Sequence[str], *, stdin: bytes = b"", answer: Answer | None = None, timeout_s: float
+    ) -> CommandResult:
+        """The shell program, and of any other that it is not found."""
+        if argv[0] == self.python:
+            return CommandResult(tuple(argv), 127, b"", b"python3: not found")
+        return HOST.run(argv, stdin=stdin, answer=answer, timeout_s=timeout_s)
+
+    failure = HOST.failure
+
+
+@pytest.mark.parametrize("host", [HOST, Pythonless()], ids=["python", "shell"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_the_same_as_here(tmp_path: Path, fault: str) -> None:
+def test_the_same_as_here(tmp_path: Path, host: Host, fault: str) -> None:
     """Shards, tensors, side files and every defect, told of the place that was named."""
     root = tmp_path / "model"
     clean(root)
     FAULTS[fault](root)
-    here, there = read_checkpoint(root), read_remote_weights(HOST, Place("gpu7", str(root)))
+    here, there = read_checkpoint(root), read_remote_weights(host, Place("gpu7", str(root)))
     assert isinstance(here, Checkpoint)
     assert isinstance(there, Checkpoint)
     assert there.root == Path(f"gpu7:{root}")
@@ -124,6 +143,31 @@ def test_a_hub_cache_is_followed(tmp_path: Path) -> None:
     there = read_remote_weights(HOST, Place("gpu7", str(snapshot)))
     assert isinstance(there, Checkpoint)
     assert (there.defects, len(there.tensors)) == ((), 4)
+
+
+def test_odd_names_by_a_shell(tmp_path: Path) -> None:
+    """Names that a shell would mangle come whole; one with a control character is not guessed at."""
+    root = tmp_path / "with 'quote' $HOME"
+    clean(root)
+    for name in ("-n.txt", "a b", ".hidden", "..two", 'q"uote', "back\\slash", "*"):
+        (root / name).write_text("x")
+    there, here = read_remote_weights(Pythonless(), Place("", str(root))), read_checkpoint(root)
+    assert there == here
+    (root / "line\nfeed").write_text("x")
+    read = read_remote_weights(Pythonless(), Place("", str(root)))
+    assert isinstance(read, NoWeights)
+    assert "control character" in read.reason
+
+
+def test_what_a_shell_cannot_list_is_told(tmp_path: Path) -> None:
+    """No such directory; headers that together are more than is read at once."""
+    read = read_remote_weights(Pythonless(), Place("", str(tmp_path / "no")))
+    assert isinstance(read, NoWeights)
+    assert "No such directory" in read.reason
+    clean(tmp_path / "model")
+    ask: dict[str, str | int] = {"nonce": "ab" * 8, "path": str(tmp_path / "model"), "room_bytes": 1500}
+    result = HOST.run(shell_argv("headers", 20), stdin=request(ask), timeout_s=60)
+    assert "larger than are read" in frames_of(result.stdout, "ab" * 8)["listing"]["error"]
 
 
 def test_fifty_gigabytes_cost_their_headers(tmp_path: Path) -> None:
@@ -167,7 +211,7 @@ def member(**changes: object) -> dict[str, object]:
     """A shard as a machine may tell it."""
     head = base64.b64encode(zlib.compress(b"\0" * 2000)).decode()
     told = {"name": "a.safetensors", "kind": "file", "size": 2000, "real": "", "head": head, "error": ""}
-    return {**told, **changes}
+    return {**told, "plain": None, **changes}
 
 
 @pytest.mark.parametrize(
@@ -183,6 +227,7 @@ def member(**changes: object) -> dict[str, object]:
         {"size": 1 << 60},
         {"head": "!"},
         {"head": base64.b64encode(b"no stream").decode()},
+        {"plain": "!"},
         {"error": "Permission denied"},
     ],
 )

@@ -81,10 +81,17 @@ def _lay_out(scratch: Path, member: Mapping[str, Any]) -> None:
     elif kind == "special":
         os.mkfifo(path)
     else:
-        head = b"" if member["head"] is None else _unpacked(member["head"])
+        head = _head(member)
         with path.open("wb") as stream:
             stream.write(head[:size])
             stream.truncate(size)
+
+
+def _head(member: Mapping[str, Any]) -> bytes:
+    """The beginning of a file, packed or not; empty where it was not wanted."""
+    if member["plain"] is not None:
+        return base64.b64decode(member["plain"], validate=True)[:_ROOM_BYTES]
+    return b"" if member["head"] is None else _unpacked(member["head"])
 
 
 def _unpacked(packed: str) -> bytes:

@@ -52,7 +52,8 @@ def beginning(path: str, name: str, room: int) -> bytes:
 def member(directory: str, name: str, room: int) -> dict[str, Any]:
     """One name: what it is, its size, where a link leads, and the beginning of what holds weights."""
     path = os.path.join(directory, name)
-    told: dict[str, Any] = {"name": name, "kind": "file", "size": 0, "real": "", "head": None, "error": ""}
+    told: dict[str, Any] = {"name": name, "kind": "file", "size": 0, "real": "", "error": ""}
+    told.update({"head": None, "plain": None})  # plain: not packed, as a shell gives it
     real = os.path.realpath(path)
     if os.path.islink(path):
         is_beside = os.path.dirname(real) == os.path.realpath(directory)

@@ -43,6 +43,7 @@ _SHELL_PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "helper"),
     "reader": ("ground", "reader"),
     "examiner": ("ground", "reader"),
+    "headers": ("ground", "headers"),
 }
 # A Python of the system that is too old makes way for the next one on the user's own path.
 # Each part becomes a module under its own name, so that the same imports work on a bare interpreter. The text

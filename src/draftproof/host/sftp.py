@@ -15,6 +15,7 @@ import asyncssh
 from draftproof.host.account import Account, account_of
 from draftproof.host.program import fields_of
 from draftproof.host.protocol import Answer, CommandResult
+from draftproof.host.sftp_headers import listing
 from draftproof.host.sftp_place import Refusal, Session, Trouble, see
 from draftproof.host.sftp_write import carry_out
 
@@ -34,7 +35,7 @@ class SftpHost:
     def run(
         self, argv: Sequence[str], *, stdin: bytes, answer: Answer | None, timeout_s: float
     ) -> CommandResult:
-        """Serve one request: ``argv`` ends with helper, reader or examiner.
+        """Serve one request: ``argv`` ends with helper, reader, examiner or headers.
 
         Raises:
             CouldNotLook: the ssh client does not say how the host is reached.
@@ -71,6 +72,9 @@ async def _serve(account: Account, program: str, stdin: bytes, answer: Answer | 
     async with await _connect(account) as connection, connection.start_sftp_client() as client:
         key = connection.get_server_host_key()
         session = await Session.of(client, key.get_fingerprint() if key else "unknown")
+        if program == "headers":
+            talk.say("listing", await listing(client, str(ask["path"]), int(ask["room_bytes"])))
+            return
         if program != "helper":
             facts = await see(session, str(ask["path"]), int(ask["keep_bytes"]))
             device = {"reason": "SFTP has no read past the cache"} if ask["is_device_asked"] else None

@@ -10,6 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from checkpoint.build import tensors_of, write_index, write_shard
+from draftproof.checkpoint.ledger import Checkpoint, NoWeights, read_checkpoint
+from draftproof.deploy.place import Place
+from draftproof.deploy.remote_weights import read_remote_weights
 from loopback import Sshd
 from sftp_account import NEW, NONCE, OLD, SERVER, frames_of_write, frames_under, part_of, server_under
 
@@ -199,3 +203,30 @@ def test_refuses_as_the_python_program_does(sshd: Sshd, target: Path, code: str)
     assert frames["refused"]["code"] == expected
     assert target.read_bytes() == OLD
     assert not list(target.parent.glob(f"*{NONCE}*"))
+
+
+def test_weights_are_read_by_their_headers(sshd: Sshd, tmp_path: Path) -> None:
+    """Shards, links and an index of the account that serves files only, as a reading here has them."""
+    names = ("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors")
+    shards = [tensors_of({"layers.0.w": (8, 16)}), tensors_of({"norm.weight": (16,)})]
+    for name, tensors in zip(names, shards, strict=True):
+        write_shard(tmp_path / name, tensors)
+    write_index(tmp_path, dict(zip(names, shards, strict=True)))
+    (tmp_path / names[1]).rename(tmp_path / "blob")
+    (tmp_path / names[1]).symlink_to("blob")
+    (tmp_path / "sub").mkdir()
+    place = Place("sftp", str(tmp_path))
+    here, there = read_checkpoint(tmp_path), read_remote_weights(sshd.host("sftp"), place)
+    assert isinstance(here, Checkpoint)
+    assert isinstance(there, Checkpoint)
+    assert (there.tensors, there.shards, there.defects) == (here.tensors, here.shards, here.defects)
+    (tmp_path / "blob").unlink()
+    gone = read_remote_weights(sshd.host("sftp"), place)
+    assert isinstance(gone, Checkpoint)
+    assert [defect.id for defect in gone.defects] == [
+        defect.id
+        for defect in read_checkpoint(tmp_path).defects  # type: ignore[union-attr]
+    ]
+    missing = read_remote_weights(sshd.host("sftp"), Place("sftp", str(tmp_path / "no")))
+    assert isinstance(missing, NoWeights)
+    assert "No such file" in missing.reason

@@ -1,8 +1,9 @@
 """A place read again: is the content meant for it there, how far is that proven, and if not, why not."""
 
+import os
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from draftproof.config.raw import JsonValue
@@ -15,9 +16,11 @@ from draftproof.deploy.place import Place
 from draftproof.deploy.process import NOBODY, Process
 from draftproof.deploy.proof.evidence import consumer_evidence, device_evidence
 from draftproof.deploy.proof.level import Evidence, Level, reached
+from draftproof.deploy.proof.witnessed import Wanted, witnessed
 from draftproof.deploy.writing.receipt import ABSENT
 from draftproof.host.protocol import Host
 from draftproof.names import Sha256
+from draftproof.runtimes.witness.record import WitnessRecord
 
 __all__ = ["Verdict", "verify"]
 
@@ -50,6 +53,19 @@ class Verdict:
         Up to L2 this reading is enough, whoever wrote the file; that it is durable only a receipt shows.
         """
         return self.diagnosis is None and (asked <= Level.L2 or self.evidence[Level.L3].holds)
+
+    def with_witness(self, record: WitnessRecord) -> "Verdict":
+        """The same with L7 by what the engine's processes opened here, where no mapping of the file shows it.
+
+        A record without an opening of this path changes nothing: what opens files without Python is not seen.
+        """
+        if self.diagnosis is not None or self.place.host or self.evidence[Level.L7].holds:
+            return self
+        path = os.path.realpath(self.place.path)
+        (told,) = witnessed(record, [Wanted(path, self.sha256, None)])
+        if not told.evidence.facts:
+            return self
+        return replace(self, evidence=(*self.evidence[: Level.L7], told.evidence))
 
     def as_dict(self) -> dict[str, JsonValue]:
         """For ``--json``."""
