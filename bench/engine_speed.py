@@ -1,180 +1,142 @@
-"""Tokens a second of the engine and of transformers' generate: same weights, data type and threads.
+"""Tokens a second of this engine, transformers, vLLM and llama.cpp: same weights, data type and threads.
 
-Arms take turns, round after round, so that a busy moment of the machine falls on all of them. Wall time and
-CPU time are both kept: on a shared machine the second is the one to trust. Prints medians with the smallest
-and largest, and writes every run to a CSV file.
+Each engine runs in a process of its own that stays, and they take turns, so that a busy moment of the machine
+falls on all of them. Wall and CPU time are both kept: on a shared machine the second is the one to trust.
 
-    python bench/engine_speed.py [--rounds 7] [--tokens 128] [--threads 1] [--csv FILE] [--gguf FILE]
+    python bench/engine_speed.py plan [--minutes 8]
+    python bench/engine_speed.py tokens|forwards|growth [--models ..] [--dtypes ..] [--arms ..] [--threads 1]
+                                                        [--rounds 7] [--tokens 128]
+    python bench/engine_speed.py page
 
-``--gguf`` needs ``accelerate``: transformers reads GGUF files with it.
+``plan`` measures what ``speed.plan`` lists, the most telling first, and begins nothing after so many minutes.
+Records go to ``docs/reference/speed.json``, in place of older ones of the same model, data type, threads and
+engine; ``speed.md``, ``speed.csv`` and the plots are written from it each time, by ``page`` alone without a
+measurement. Environments of the peers are made by ``tests/environments.py``: 4 GB, ten minutes, once.
 """
 
 import argparse
-import csv
-import statistics
+import json
+import os
+import platform
 import sys
-import tempfile
 import time
-import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-import torch
-import transformers
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests"))  # for ``environments``
 
-from draftproof.engine.engine import Engine
-from draftproof.engine.generation import Generation
-from draftproof.engine.text.stopping import Stopping
+from speed.arms import ARMS, gguf_of_smollm2  # noqa: E402 - behind the path
+from speed.growth import measure_growth  # noqa: E402 - the same
+from speed.models import MODELS, write_model  # noqa: E402 - the same
+from speed.page import write_page  # noqa: E402 - the same
+from speed.plan import PLAN, Entry, entries_of  # noqa: E402 - the same
+from speed.roofline import bandwidth, weight_bytes  # noqa: E402 - the same
+from speed.tokens import Case, run_forwards, run_tokens  # noqa: E402 - the same
 
-PROMPT_LENGTH = 32
-COMMON = {
-    "hidden_size": 256,
-    "intermediate_size": 768,
-    "num_hidden_layers": 8,
-    "num_attention_heads": 8,
-    "num_key_value_heads": 2,
-    "head_dim": 32,
-    "vocab_size": 4096,
-    "max_position_embeddings": 2048,
-    "tie_word_embeddings": True,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """One timed generation."""
-
-    model: str
-    dtype: str
-    threads: int
-    arm: str
-    round: int
-    tokens: int
-    wall_s: float
-    cpu_s: float
-    tau: float
-    outside_forward: float
-    """Share of the decoding time spent outside the target's forward passes; 0 where it is not known."""
-
-
-def write_models(folder: Path) -> dict[str, Path]:
-    """Seeded random checkpoints, written by transformers itself."""
-    torch.manual_seed(0)
-    hybrid = transformers.Qwen3_5TextConfig(
-        **COMMON,
-        linear_num_key_heads=4,
-        linear_num_value_heads=8,
-        linear_key_head_dim=32,
-        linear_value_head_dim=32,
-        layer_types=(["linear_attention"] * 3 + ["full_attention"]) * 2,
-    )
-    transformers.Qwen3_5ForCausalLM(hybrid).save_pretrained(folder / "hybrid-8m")
-    transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**COMMON)).save_pretrained(folder / "dense-8m")
-    return {name: folder / name for name in ("dense-8m", "hybrid-8m")}
-
-
-def arms_of(path: Path, dtype: str, tokens: int) -> dict[str, Callable[[list[int]], Generation | int]]:
-    """What is timed: each takes a prompt and gives its generation, or how many tokens it made."""
-    if path.suffix == ".gguf":
-        peer = transformers.AutoModelForCausalLM.from_pretrained(
-            path.parent,
-            gguf_file=path.name,
-            quantization_config=transformers.GgufConfig(dequantize=True),  # plain weights, as here
-            dtype=getattr(torch, dtype),
-        )
-    else:
-        peer = transformers.AutoModelForCausalLM.from_pretrained(path, dtype=getattr(torch, dtype))
-    peer.generation_config.eos_token_id = None
-
-    def transformers_arm(prompt: list[int]) -> int:
-        ids = torch.tensor([prompt])
-        made = peer.generate(
-            ids, attention_mask=torch.ones_like(ids), max_new_tokens=tokens, do_sample=False, pad_token_id=0
-        )
-        return int(made.shape[1]) - len(prompt)
-
-    def engine_arm(method: str) -> Callable[[list[int]], Generation]:
-        engine = Engine.load(path, dtype=dtype, method=method, with_text=False)
-        return lambda prompt: engine.generate(prompt, stopping=Stopping(tokens, ignore_eos=True))
-
-    return {"transformers": transformers_arm, "ar": engine_arm("ar"), "ngram": engine_arm("ngram")}
-
-
-def timed(name: str, dtype: str, arm: str, number: int, work: Callable[[], Generation | int]) -> Run:
-    """One run, by both clocks."""
-    wall, cpu = time.perf_counter(), time.process_time()
-    made = work()
-    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    threads = torch.get_num_threads()
-    if isinstance(made, int):
-        return Run(name, dtype, threads, arm, number, made, wall, cpu, 1.0, 0.0)
-    share = 1 - made.seconds.verify / made.seconds.decode
-    return Run(
-        name, dtype, threads, arm, number, len(made.token_ids), wall, cpu, made.acceptance().tau, share
-    )
-
-
-def bench(name: str, path: Path, dtype: str, rounds: int, tokens: int) -> list[Run]:
-    """All rounds of one model; the first round warms up and is not kept."""
-    arms = arms_of(path, dtype, tokens)
-    prompt = torch.randint(5, 4000, (PROMPT_LENGTH,), generator=torch.Generator().manual_seed(1)).tolist()
-    runs = [
-        timed(name, dtype, arm, number, lambda work=work: work(prompt))  # type: ignore[misc]
-        for number in range(rounds + 1)
-        for arm, work in arms.items()
-    ]
-    return [run for run in runs if run.round > 0]
-
-
-def report(runs: list[Run]) -> None:
-    """Medians (smallest to largest) of tokens a second, and ratios to transformers by CPU time."""
-    peers = [run.tokens / run.cpu_s for run in runs if run.arm == "transformers"]
-    for arm in dict.fromkeys(run.arm for run in runs):
-        mine = [run for run in runs if run.arm == arm]
-        by_cpu = [run.tokens / run.cpu_s for run in mine]
-        by_wall = [run.tokens / run.wall_s for run in mine]
-        outside = statistics.median(run.outside_forward for run in mine)
-        head = f"{mine[0].model} {mine[0].dtype} {mine[0].threads} threads {arm}"
-        print(
-            f"{head}: {_spread(by_cpu)} tokens per CPU second, {_spread(by_wall)} per second, "
-            f"{statistics.median(by_cpu) / statistics.median(peers):.2f} x transformers, "
-            f"tau {mine[0].tau:.2f}, {outside:.0%} outside forwards"
-        )
-
-
-def _spread(values: list[float]) -> str:
-    return f"{statistics.median(values):.0f} ({min(values):.0f} to {max(values):.0f})"
+REFERENCE = ROOT / "docs" / "reference"
+WORK = ROOT / "out" / "speed"
+NAMED_BY = ("model", "dtype", "threads", "arm", "rows", "context")
+"""What tells records apart; rounds of one arm are replaced together."""
 
 
 def main() -> int:
-    """Run the bench."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, or write the page alone."""
+    options = _options()
+    stored = REFERENCE / "speed.json"
+    kept: dict[str, Any] = json.loads(stored.read_text()) if stored.exists() else {}
+    begun = time.monotonic()
+    for entry in _entries(options):
+        spent = time.monotonic() - begun
+        if spent > 60 * options.minutes:
+            _say(f"{spent:.0f} s: left out {entry.part} {entry.model} {entry.dtype}, {entry.threads} threads")
+            continue
+        kept["machine"] = _machine()
+        records = _measured(entry, kept)
+        stamp = {"date": f"{datetime.now(UTC):%Y-%m-%d %H:%M}", "load": round(os.getloadavg()[0], 1)}
+        _put(kept, entry.part, [{**record, **stamp} for record in records])
+        lines = json.dumps(kept, separators=(",", ":")).replace("},{", "},\n{")
+        stored.write_text(lines + "\n", encoding="ascii")
+    _say(f"{time.monotonic() - begun:.0f} s")
+    for written in write_page(REFERENCE, kept):
+        _say(str(written.relative_to(ROOT)))
+    return 0
+
+
+def _options() -> argparse.Namespace:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("part", choices=("plan", "tokens", "forwards", "growth", "page"))
+    parser.add_argument("--minutes", type=float, default=8.0)
+    parser.add_argument("--models", nargs="+", choices=MODELS, default=MODELS)
+    parser.add_argument("--dtypes", nargs="+", default=("float32", "bfloat16"))
+    parser.add_argument("--arms", nargs="+", choices=[arm.name for arm in ARMS])
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--csv", type=Path, default=Path("out/engine_speed.csv"))
-    parser.add_argument("--gguf", type=Path, help="a Llama-like GGUF file to time in bfloat16 as well")
-    options = parser.parse_args()
-    torch.set_num_threads(options.threads)
-    transformers.logging.set_verbosity_error()
-    warnings.simplefilter("ignore")
-    print(f"torch {torch.__version__}, transformers {transformers.__version__}, {options.rounds} rounds")
-    runs: list[Run] = []
-    with tempfile.TemporaryDirectory() as folder:
-        cases = [(name, path, "float32") for name, path in write_models(Path(folder)).items()]
-        if options.gguf is not None:
-            cases.append((options.gguf.stem, options.gguf, "bfloat16"))
-        for name, path, dtype in cases:
-            runs += (mine := bench(name, path, dtype, options.rounds, options.tokens))
-            report(mine)
-    options.csv.parent.mkdir(parents=True, exist_ok=True)
-    with options.csv.open("w", newline="", encoding="ascii") as file:
-        writer = csv.DictWriter(file, fieldnames=list(asdict(runs[0])))
-        writer.writeheader()
-        writer.writerows(asdict(run) for run in runs)
-    print(f"every run: {options.csv}")
-    return 0
+    return parser.parse_args()
+
+
+def _entries(options: argparse.Namespace) -> Sequence[Entry]:
+    if options.part in {"plan", "page"}:
+        return PLAN if options.part == "plan" else ()
+    return entries_of(
+        options.part,
+        options.models,
+        options.dtypes,
+        threads=options.threads,
+        arms=options.arms,
+        rounds=options.rounds,
+        tokens=options.tokens,
+    )
+
+
+def _measured(entry: Entry, kept: dict[str, Any]) -> list[dict[str, Any]]:
+    """The records of one entry; what the roofline needs is measured on the way."""
+    _say(f"== {entry.part} {entry.model} {entry.dtype}, {entry.threads} threads")
+    WORK.mkdir(parents=True, exist_ok=True)
+    path = write_model(WORK / "models", entry.model, gguf_of_smollm2)
+    case = Case(entry.model, path, entry.dtype, entry.threads)
+    arms = [arm for arm in ARMS if arm.name in entry.arms]
+    if entry.part == "growth":
+        return measure_growth(path, entry.dtype, rounds=entry.rounds, say=_say)
+    if entry.part == "forwards":
+        return run_forwards(case, arms, rounds=entry.rounds, logs=WORK, say=_say)
+    kept.setdefault("weight_bytes", {})[f"{case.model} {case.dtype}"] = weight_bytes(path, case.dtype)
+    # What a machine can do is the best it was seen to do.
+    seen = [known for known in kept.get("bandwidth", []) if known["threads"] == case.threads]
+    _put(kept, "bandwidth", [max([*seen, bandwidth(case.threads)], key=lambda one: one["bytes_per_s"])])
+    return run_tokens(case, arms, rounds=entry.rounds, tokens=entry.tokens, logs=WORK, say=_say)
+
+
+def _put(kept: dict[str, Any], part: str, records: list[dict[str, Any]]) -> None:
+    """Records in place of those that bear the same names."""
+    new = {_name(record) for record in records}
+    kept[part] = [record for record in kept.get(part, []) if _name(record) not in new] + records
+
+
+def _name(record: dict[str, Any]) -> tuple[Any, ...]:
+    return tuple(record.get(key) for key in NAMED_BY)
+
+
+def _machine() -> dict[str, Any]:
+    """The processor and what of its instructions matters here."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="ascii").splitlines()
+    said = {key.strip(): value.strip() for key, _, value in (line.partition(":") for line in lines)}
+    wanted = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
+    flags = set(said.get("flags", "").split())
+    return {
+        "processor": said.get("model name", platform.processor()),
+        "cores": os.cpu_count(),
+        "has": [flag for flag in wanted if flag in flags],
+        "has_not": [flag for flag in wanted if flag not in flags],
+    }
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
 
 
 if __name__ == "__main__":
