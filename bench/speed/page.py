@@ -63,8 +63,8 @@ def page(kept: Record) -> str:
             _tokens([r for r in rows if r.threads == threads]),
         ]
         parts += [_bandwidth(kept, threads), f"### Goals, threads: {threads}\n", _goals(goals(kept, threads))]
-    parts += ["![tokens a second](speed-tokens.png)\n", "## Forwards over 1 to 32 tokens\n", _forwards(kept)]
-    parts += ["## What a longer context costs\n", _GROWTH.lstrip(), _growth(kept.get("growth", []))]
+    parts += [_plot(kept, "tokens"), "## Forwards over 1 to 32 tokens\n", _forwards(kept)]
+    parts += ["## What a longer context costs\n", _GROWTH.lstrip(), _growth(kept)]
     return "\n".join(parts)
 
 
@@ -127,12 +127,12 @@ def _forwards(kept: Record) -> str:
         f"wall on more), and in brackets in units of a forward over one. {OURS} and {BASELINE} alone: the "
         "others run requests, not forwards of a size one chooses.\n"
     )
-    return f"{said}\n{table}\n![forwards](speed-forwards.png)\n"
+    return f"{said}\n{table}\n{_plot(kept, 'forwards')}"
 
 
-def _growth(records: Sequence[Record]) -> str:
+def _growth(kept: Record) -> str:
     rows = []
-    for r in records:
+    for r in kept.get("growth", []):
         per_token = (r["bytes_held"] - r["bytes_of_state"]) / r["room"]
         rows.append(
             (
@@ -150,7 +150,12 @@ def _growth(records: Sequence[Record]) -> str:
         )
     heads = ("model", "data", "context", "CPU ms a token", "wall ms", "bytes a token", "KiB of state")
     table = _table((*heads, "MiB at this context", "CPU ms a prompt token", "measured"), rows)
-    return f"{table}\n![growth](speed-growth.png)\n"
+    return f"{table}\n{_plot(kept, 'growth')}"
+
+
+def _plot(kept: Record, part: str) -> str:
+    """A link to the part's plot, where there is one."""
+    return f"![{part}](speed-{part}.png)\n" if kept.get(part) else "Not measured yet.\n"
 
 
 def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,6 +1,7 @@
 """speed.page: every record is in the table, refusals with their reasons, goals by the numbers."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +137,8 @@ def test_the_page_comes_with_rows_and_plots(kept: dict[str, Any], tmp_path: Path
     assert [path.name for path in written] == ["speed.md", "speed.csv", *pngs]
     assert len((tmp_path / "speed.csv").read_text().splitlines()) == 1 + len(kept["tokens"])
     assert all((tmp_path / name).read_bytes().startswith(b"\x89PNG") for name in pngs)
+    assert re.findall(r"\((speed-.*png)\)", written[0].read_text(encoding="utf-8")) == pngs
+    assert "speed-forwards.png" not in page({**kept, "forwards": []})
 
 
 def test_the_page_is_what_its_records_say() -> None:
