@@ -2,12 +2,15 @@
 
 import base64
 import os
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from draftproof.host.processes import started_ns
 from draftproof.host.program import request
 from shell_program import NEW, OLD, digest, put, seen
 
@@ -175,8 +178,8 @@ def test_a_link_above_the_target_is_refused(target: Path) -> None:
 
 
 def test_reads_what_is_there(target: Path) -> None:
-    """Digest, bytes, identity and mount; past the cache where asked; a process is not looked into."""
-    found = seen(target, is_device_asked=1, pid=1)
+    """Digest, bytes, identity and mount; past the cache where asked; whose port it is only Python finds."""
+    found = seen(target, is_device_asked=1, port=1)
     assert found["seen"]["sha256"] == digest(OLD)
     assert base64.b64decode(found["seen"]["data"]) == OLD
     status = target.stat()
@@ -203,3 +206,47 @@ def test_waits_for_a_writer_of_ours(target: Path) -> None:
     )
     assert "receipt" in told
     assert time.monotonic() - start < 15
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that runs, and has mapped what is named on its input."""
+    hold = (
+        "import mmap; f = open(input(), 'rb'); m = mmap.mmap(f.fileno(), 0, prot=1); print(flush=1); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", hold], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as running:
+        yield running
+        running.kill()
+
+
+def test_a_process_is_looked_into(target: Path, process: subprocess.Popen[bytes]) -> None:
+    """Under the same path: inode and digest in its namespace, its start, whether it has the file mapped."""
+    told = seen(target, pid=process.pid)["consumer"]
+    assert (told["view"]["sha256"], told["view"]["identity"]["ino"]) == (digest(OLD), target.stat().st_ino)
+    assert told["mount_namespace"] == str(Path(f"/proc/{process.pid}/ns/mnt").readlink())
+    assert told["mapped_by"] == []
+    assert abs(told["started_ns"] - started_ns(process.pid)) < 5_000_000_000
+    assert told["started_ns"] >= started_ns(process.pid) - 20_000_000
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(os.fsencode(target) + b"\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == b"\n"
+    assert seen(target, pid=process.pid)["consumer"]["mapped_by"] == [process.pid]
+    other = target.with_name("other")
+    other.write_bytes(OLD)
+    other.replace(target)
+    assert seen(target, pid=process.pid)["consumer"]["mapped_by"] == []
+
+
+def test_what_a_shell_cannot_see_of_a_process_is_told(target: Path, process: subprocess.Popen[bytes]) -> None:
+    """A link on the way, no such process, no such file: a reason, and no answer."""
+    link = target.parent.with_name("link")
+    link.symlink_to(target.parent.name)
+    assert "a link at" in seen(link / target.name, pid=process.pid)["consumer"]["reason"]
+    assert "no file here" in seen(target.with_name("no"), pid=process.pid)["consumer"]["reason"]
+    process.kill()
+    process.wait()
+    assert "No such process" in seen(target, pid=process.pid)["consumer"]["reason"]

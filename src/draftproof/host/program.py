@@ -42,7 +42,7 @@ _PARTS: dict[Program, tuple[str, ...]] = {
 _SHELL_PARTS: dict[Program, tuple[str, ...]] = {
     "helper": ("ground", "helper"),
     "reader": ("ground", "reader"),
-    "examiner": ("ground", "reader"),
+    "examiner": ("ground", "consumer", "reader"),
     "headers": ("ground", "headers"),
 }
 # A Python of the system that is too old makes way for the next one on the user's own path.

@@ -23,7 +23,8 @@ if [ "$settle_ms" -gt 0 ]; then
 fi
 
 real=$(text "$(readlink -m -- "$path")")
-past_cache=null
+past_cache=null consumer=null
+[ "$pid$port" = 00 ] || cannot_tell "there is no file here that process $pid could see"
 if ! trouble=$(stat -L -- "$path" 2>&1 >/dev/null); then
     dangling=false
     [ -L "$path" ] && dangling=true
@@ -39,6 +40,7 @@ else
     if read_8 "$keep"; then
         seen="\"kind\": \"file\", \"sha256\": \"$sum\", \"length\": $length, \"data\": $data, \"xattrs\": null"
         seen="$seen, \"identity\": {$(identity /proc/self/fd/8)}, \"file_system\": $(file_system)"
+        [ "$pid$port" = 00 ] || look_consumer
     else
         seen="\"kind\": \"unreadable\", \"error\": \"cannot be read\""
     fi
@@ -58,7 +60,5 @@ else
         esac
     fi
 fi
-consumer=null
-[ "$pid$port" = 00 ] || consumer='{"reason": "a process is looked into by the Python program only, and python3 is not there"}'
 say seen "{\"seen\": {$seen, \"real_path\": \"$real\"}, \"is_quiet\": $quiet, \"machine\": $(machine), \
 \"device\": $past_cache, \"consumer\": $consumer}"

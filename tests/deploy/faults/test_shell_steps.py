@@ -352,3 +352,17 @@ def test_the_device_is_read_past_the_cache(target: Path, tmp_path: Path) -> None
     device = seen(target, env=env, is_device_asked=1)["device"]
     assert device == {"sha256": digest(OLD), "how": "O_DIRECT read by dd"}
     assert "O_DIRECT" in told.read_text()
+
+
+def test_another_file_in_a_namespace_is_not_guessed_at(target: Path) -> None:
+    """A process with another file mounted over the path: it may have this one elsewhere, which is told."""
+    other = target.with_name("other")
+    other.write_bytes(FOREIGN)
+    script = f"mount --bind '{other}' '{target}' && echo ready && exec sleep 60"
+    call = ["unshare", "--mount", "--propagation", "private", "sh", "-c", script]
+    with subprocess.Popen(call, stdout=subprocess.PIPE) as running:
+        assert running.stdout
+        assert running.stdout.readline() == b"ready\n"
+        told = seen(target, pid=running.pid)["consumer"]
+        running.kill()
+    assert "another file" in told["reason"]
