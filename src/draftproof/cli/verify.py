@@ -21,6 +21,10 @@ def verify(
     jobs: Annotated[int, typer.Option(help="So many files at a time.")] = 8,
     pid: Pid = None,
     port: Port = None,
+    witness: Annotated[
+        Path | None,
+        typer.Option(metavar="RECORD", help="What the engine's processes here wrote down as they opened it."),
+    ] = None,
     ssh_config: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Client configuration for ssh instead of the user's.")
     ] = None,
@@ -36,12 +40,15 @@ def verify(
     from draftproof.cli.process_option import process_named
     from draftproof.deploy.fleet.verify import verify as verify_place
     from draftproof.deploy.process import Process
+    from draftproof.runtimes.witness.record import read_record
 
+    record = read_record(witness) if witness else None
     book, named = ledger_at(ledger), process_named(pid, port)
 
     def work(file: "PlannedFile", content: bytes) -> "Verdict":
         process = named if named.is_named else Process(port=file.port)
-        return verify_place(host_for(file.place, ssh_config), file.place, content, book, process=process)
+        verdict = verify_place(host_for(file.place, ssh_config), file.place, content, book, process=process)
+        return verdict.with_witness(record) if record else verdict
 
     return run_plan("verify", plan_file, work, tell_verdict, _exit_of, jobs=jobs, as_json=as_json)
 

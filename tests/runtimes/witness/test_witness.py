@@ -119,6 +119,34 @@ def test_against_the_receipt_of_a_write(tmp_path: Path, capsys: pytest.CaptureFi
     assert witness(record, tmp_path / "receipt.json", capsys=capsys)[0] == 1
 
 
+def test_it_is_the_seventh_level_of_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """``verify`` takes the record: what was opened last counts, and what nobody opened stays as it was."""
+    source, target, record = tmp_path / "s.json", tmp_path / "config.json", tmp_path / "w.jsonl"
+    plan, ledger = tmp_path / "plan.toml", str(tmp_path / "ledger")
+    source.write_text('{"block_size": 16}\n')
+    plan.write_text(f'[[files]]\nsource = "{source}"\npath = "{target}"\n')
+    assert main(["write", str(source), str(target), "--ledger", ledger]) == 0
+
+    def seventh() -> dict[str, Any]:
+        capsys.readouterr()
+        argv = ["verify", str(plan), "--ledger", ledger, "--witness", str(record), "--json"]
+        assert main(argv) == 0
+        (verdict,) = json.loads(capsys.readouterr().out)["files"]
+        evidence: dict[str, Any] = verdict["evidence"][7]
+        assert [item["level"] for item in verdict["evidence"]] == [f"L{number}" for number in range(8)]
+        return evidence
+
+    watched(f"open({str(source)!r}).read()", record)
+    assert "not asked for" in seventh()["how"]
+    watched(f"open({str(target)!r}).read()", record)
+    assert seventh()["holds"]
+    right = target.read_bytes()
+    target.write_text("{}")
+    watched(f"open({str(target)!r}).read()", record)
+    target.write_bytes(right)
+    assert not seventh()["holds"]
+
+
 @pytest.mark.parametrize("start", ["spawn", "fork", "forkserver"])
 def test_children(start: str, model: Path, tmp_path: Path) -> None:
     """Workers of every kind write under their own number."""
