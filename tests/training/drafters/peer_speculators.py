@@ -23,7 +23,10 @@ for _name in ("torchvision", "torchaudio", "torchcodec"):
 
 peer: Any = import_module("speculators")  # in the peer's environment alone
 
-ON_A_CPU = "--num-workers 0 --draft-attn-impl sdpa --loss-implementation eager --total-seq-len 256".split()
+ON_A_CPU = (
+    *("--num-workers", "0", "--draft-attn-impl", "sdpa", "--loss-implementation", "eager"),
+    *("--total-seq-len", "256"),  # batches are padded to it
+)
 
 
 def tell(**said: object) -> None:
