@@ -48,10 +48,11 @@ def lay_out() -> tuple[Path, Path]:
 def staled(meant: dict[str, Any]) -> dict[str, Any]:
     """The config with the case study's five fields as stale as there."""
     first, *others = meant["dflash_config"]["target_layer_ids"]
+    shift = 1 if others[-1] + 1 < meant["num_target_layers"] else -1
     ids = {"mask_token_id": meant["dflash_config"]["mask_token_id"] - 6}
     return meant | {
         "bos_token_id": meant["vocab_size"] - 5,
-        "dflash_config": ids | {"target_layer_ids": [first, *(one + 1 for one in others)]},
+        "dflash_config": ids | {"target_layer_ids": [first, *(one + shift for one in others)]},
         "layer_types": ["full_attention"] * len(meant["layer_types"]),
         "sliding_window": None,
     }

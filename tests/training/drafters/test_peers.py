@@ -54,7 +54,10 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         folder = found[what] = tmp_path_factory.mktemp(what)
         write_speaking_target(folder, what)
         for said in ("native", "speculators"):
-            train(Job(write_recipe(folder, what, steps=2, more=f'format = "{said}"'), folder / said))
+            recipe = write_recipe(folder, what, steps=2, more=f'format = "{said}"')
+            # vLLM 0.32.0 on a CPU: "Model Runner V1 does not support: mixed sliding/full dflash drafts".
+            recipe.write_text(recipe.read_text().replace('"full_attention"', '"sliding_attention"'))
+            train(Job(recipe, folder / said))
     return found
 
 
