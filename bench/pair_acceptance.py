@@ -71,6 +71,19 @@ FAULTS: Mapping[str, Mapping[str, Any]] = {
 }
 ZEROED = "context zeroed"
 
+GOALS: Mapping[tuple[str, str], Mapping[str, float]] = {
+    ("hybrid", "procedural"): {"dflash": 7, "eagle3": 3, "mtp": 3},
+    ("hybrid", "real"): {"dflash": 3},
+}
+
+PUBLISHED: Mapping[str, str] = {
+    "layer ids off by -1": "-3 to -5 % (vLLM, pull request 40727)",
+    "layer ids off by +1": "-3 to -5 % (vLLM, pull request 40727)",
+    "rope base times 100": "-8 % (one report)",
+    "window dropped": "4.57 to 3.27 at 6k tokens, 7.76 to 4.49 at 16k (lucebox, pull request 129)",
+}
+"""What others report of the same fault, in large models."""
+
 
 class Blind:
     """A proposer whose every row of the target is zero."""
@@ -217,18 +230,27 @@ def page() -> str:
         size = len(next(iter(counts.values())))
         lines.append(f"## {target}: {f'methods, {rest[0]} prompts' if rest else 'faults'}\n")
         lines.append(f"{size} held-out prompts, {found['date']}, {found['machine']}.\n")
-        lines += arms_table(counts) if kind == "arms" else faults_table(counts)
+        goals = GOALS.get((target, rest[0]), {}) if rest else {}
+        lines += arms_table(counts, goals) if kind == "arms" else faults_table(counts)
         lines.append("")
     return "\n".join(lines).rstrip() + "\n"
 
 
-def arms_table(counts: Mapping[str, Counts]) -> list[str]:
-    """A row for each method."""
-    lines = ["| method | tau | 95 % |", "|---|---|---|"]
+def arms_table(counts: Mapping[str, Counts], goals: Mapping[str, float]) -> list[str]:
+    """A row for each method; ``goals``: tau by method."""
+    lines = ["| method | tau | 95 % | goal |", "|---|---|---|---|"]
     for name, each in counts.items():
         low, high = interval(each)
-        lines.append(f"| {name} | {tau(each):.2f} | {low:.2f} to {high:.2f} |")
+        goal = next((goals[method] for method in goals if name.startswith(method)), None)
+        lines.append(f"| {name} | {tau(each):.2f} | {low:.2f} to {high:.2f} | {judged(goal, low, high)} |")
     return lines
+
+
+def judged(goal: float | None, low: float, high: float) -> str:
+    """A goal of at least so much, and whether it is met."""
+    if goal is None:
+        return ""
+    return f"{goal:g}: {'met' if low >= goal else 'missed' if high < goal else 'open'}"
 
 
 def faults_table(counts: Mapping[str, Counts]) -> list[str]:
@@ -236,15 +258,16 @@ def faults_table(counts: Mapping[str, Counts]) -> list[str]:
     right = counts["right"]
     lines = [
         f"The right drafter: tau {tau(right):.2f}.\n",
-        "| fault | tau | of the right one | difference | 95 %, paired |",
-        "|---|---|---|---|---|",
+        "| fault | tau | of the right one | difference | 95 %, paired | published |",
+        "|---|---|---|---|---|---|",
     ]
     for name, each in counts.items():
         if name == "right":
             continue
         (low, high), now = interval(right, each), tau(each)
         share, change = f"{now / tau(right):.0%}", f"{now - tau(right):+.2f}"
-        lines.append(f"| {name} | {now:.2f} | {share} | {change} | {low:+.2f} to {high:+.2f} |")
+        beside = PUBLISHED.get(name, "none known")
+        lines.append(f"| {name} | {now:.2f} | {share} | {change} | {low:+.2f} to {high:+.2f} | {beside} |")
     return lines
 
 
@@ -255,9 +278,9 @@ script measure: greedy, drafts of a fixed size (15 tokens of a block of 16; budg
 96 new tokens. tau is emitted tokens over steps, pooled over prompts, the bonus counted; intervals are
 percentile bootstraps over prompts. Names and values of the prompts stand in no training text.
 
-The goals were 7 for DFlash (3 on real text), 3 for EAGLE-3 and MTP: none is reached. The drafters saw a few
-hundred answers each and know those far better (tau 6) than new ones; the target repeats itself on real text,
-which is why n-grams win there.
+A goal is met where the whole interval is on its side. The target repeats itself on real text, which is why
+n-grams win there. The published figures are of other models, by the reports whose numbers stand beside them:
+they say how large an effect to expect, not what this pair should show.
 """
 
 
