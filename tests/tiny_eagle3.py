@@ -45,9 +45,11 @@ VARIANTS: Mapping[str, Mapping[str, object]] = {
 _FLAGS = ("norm_before_residual", "norm_before_fc", "norm_output", "fc_norm")
 
 
-def write_tiny_eagle3(directory: Path, variant: str, *, seed: int = 0) -> None:
+def write_tiny_eagle3(
+    directory: Path, variant: str, *, seed: int = 0, changes: Mapping[str, object] | None = None
+) -> None:
     """A drafter's directory with ``config.json`` and ``model.safetensors``."""
-    said = VARIANTS[variant]
+    said = {**VARIANTS[variant], **(changes or {})}
     directory.mkdir(parents=True, exist_ok=True)
     config = _official(said) if said["layout"] == "midlayer" else _speculators(said)
     (directory / "config.json").write_text(json.dumps(config, indent=2))
@@ -68,7 +70,7 @@ def _layer_config(said: Mapping[str, object]) -> dict[str, object]:
         "num_key_value_heads": KV_HEADS,
         "rms_norm_eps": EPS,
         "rope_theta": THETA,
-        "vocab_size": VOCAB,
+        "vocab_size": said.get("vocab_size", VOCAB),
     }
 
 
@@ -110,6 +112,7 @@ class _Noise:
 
 def _tensors(said: Mapping[str, object], seed: int) -> dict[str, Tensor]:
     noise, rows = _Noise(seed), int(str(said["draft_vocab_size"]))
+    vocab = int(str(said.get("vocab_size", VOCAB)))
     found = {"fc.weight": noise.matrix(HIDDEN, 3 * HIDDEN), "norm.weight": noise.norm(HIDDEN)}
     for index in range(int(str(said.get("num_hidden_layers", 1)))):
         here = "midlayer" if said["layout"] == "midlayer" else f"layers.{index}"
@@ -121,13 +124,13 @@ def _tensors(said: Mapping[str, object], seed: int) -> dict[str, Tensor]:
     if said.get("fc_norm"):
         found |= {f"fc_norm.{tap}.weight": noise.norm(HIDDEN) for tap in range(3)}
     if said.get("own_embedding"):
-        found["embed_tokens.weight"] = torch.randn(VOCAB, HIDDEN, generator=noise.generator)
+        found["embed_tokens.weight"] = torch.randn(vocab, HIDDEN, generator=noise.generator)
     if not said.get("shares_head"):
         found["lm_head.weight"] = 3 * noise.matrix(rows, HIDDEN)
-    if rows < VOCAB:
-        ids = torch.randperm(VOCAB, generator=noise.generator)[:rows].sort().values
+    if rows < vocab:
+        ids = torch.randperm(vocab, generator=noise.generator)[:rows].sort().values
         found["d2t"] = ids - torch.arange(rows)
-        found["t2d"] = torch.zeros(VOCAB, dtype=torch.bool).index_fill_(0, ids, value=True)
+        found["t2d"] = torch.zeros(vocab, dtype=torch.bool).index_fill_(0, ids, value=True)
     return found
 
 

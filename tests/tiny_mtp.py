@@ -46,9 +46,11 @@ MTP_CONFIGS: Mapping[str, Mapping[str, object]] = {
 """Qwen's layout, and DeepSeek's with its own vocabularies."""
 
 
-def write_tiny_mtp(directory: Path, kind: str, *, seed: int = 0) -> None:
+def write_tiny_mtp(
+    directory: Path, kind: str, *, seed: int = 0, changes: Mapping[str, object] | None = None
+) -> None:
     """A tiny target whose checkpoint carries a seeded head."""
-    config = MTP_CONFIGS[kind]
+    config = {**MTP_CONFIGS[kind], **(changes or {})}
     write_tiny_target(directory, "dense" if kind.startswith("deepseek") else "hybrid", config=config)
     generator = torch.Generator().manual_seed(1000 + seed)
     tensors = load_file(directory / "model.safetensors")

@@ -7,7 +7,6 @@ once in a million choices of seeds, and with the seeds below never.
 
 from collections import Counter
 from collections.abc import Callable
-from typing import TypeVar
 
 import pytest
 import torch
@@ -20,6 +19,7 @@ from draftproof.speculation.chance import Purpose, SeededChance
 from draftproof.speculation.rules import Rule
 from draftproof.speculation.sampling import History, Sampling, distribution
 from draftproof.speculation.tree import DraftTree
+from laws import holm_rejects, marginal, p_value
 
 pytestmark = [pytest.mark.engine, pytest.mark.slow]
 
@@ -34,7 +34,6 @@ DRAFT_OPTIONS = Sampling(temperature=1.3, top_k=3)
 
 MakeEngine = Callable[[str, str], Engine]
 Draft = Callable[[SeededChance], Proposal]
-Outcome = TypeVar("Outcome")
 
 
 class Model:
@@ -123,35 +122,9 @@ def expected_pairs(target: Model) -> dict[tuple[int, int], float]:
     return law
 
 
-def p_value(counts: Counter[Outcome], law: dict[Outcome, float]) -> float:
-    """The chance of a chi-square statistic at least as large; 0 if something impossible was seen."""
-    if any(outcome not in law for outcome in counts):
-        return 0.0
-    total = sum(counts.values())
-    # Cells that expect fewer than five are pooled: the chi-square law is a limit.
-    rare = [outcome for outcome in law if total * law[outcome] < 5]
-    cells = [(counts[o], total * law[o]) for o in law if o not in rare]
-    if rare:
-        cells.append((sum(counts[o] for o in rare), total * sum(law[o] for o in rare)))
-    statistic = sum((seen - expected) ** 2 / expected for seen, expected in cells)
-    half = torch.tensor([(len(cells) - 1) / 2, statistic / 2], dtype=torch.float64)
-    return float(torch.special.gammaincc(half[0], half[1]))
-
-
 def p_values(counts: Counter[tuple[int, int]], law: dict[tuple[int, int], float]) -> list[float]:
     """Of the first token and of the pair."""
-    singles: Counter[int] = Counter()
-    for (first, _), count in counts.items():
-        singles[first] += count
-    single_law: dict[int, float] = {}
-    for (first, _), share in law.items():
-        single_law[first] = single_law.get(first, 0.0) + share
-    return [p_value(singles, single_law), p_value(counts, law)]
-
-
-def holm_rejects(values: list[float]) -> bool:
-    """Whether Holm's procedure rejects any hypothesis: its first step decides."""
-    return min(values) <= FALSE_ALARM / len(values)
+    return [p_value(marginal(counts, 0), marginal(law, 0)), p_value(counts, law)]
 
 
 def test_every_way_of_drafting_leaves_the_distribution(tiny_engine: MakeEngine) -> None:
@@ -165,14 +138,14 @@ def test_every_way_of_drafting_leaves_the_distribution(tiny_engine: MakeEngine) 
         *p_values(pairs(target, chain), law),
         *p_values(pairs(target, chain, rule=Rule.REJECTION), law),
     ]
-    assert not holm_rejects(found), found
+    assert not holm_rejects(found, FALSE_ALARM), found
 
 
 def test_control_a_draft_scored_at_another_temperature_is_caught(tiny_engine: MakeEngine) -> None:
     """The same test rejects a drawn chain whose distributions are not those it was drawn from."""
     target = Model(tiny_engine("hybrid", "float32"))
     wrong = drawn_chain(target, scored=Sampling(temperature=0.4, top_k=3))
-    assert holm_rejects(p_values(pairs(target, wrong, num_steps=8_000), expected_pairs(target)))
+    assert holm_rejects(p_values(pairs(target, wrong, num_steps=8_000), expected_pairs(target)), FALSE_ALARM)
 
 
 def test_the_drafts_are_often_kept_and_often_refused(tiny_engine: MakeEngine) -> None:
