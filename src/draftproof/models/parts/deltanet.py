@@ -20,7 +20,6 @@ here with the causal mask replaced by the tree's ancestors.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -28,7 +27,7 @@ from torch import Tensor
 
 from draftproof.cache.recurrent import Deferred
 
-__all__ = ["CHUNK", "Sight", "Steps", "advance_chunks", "one_node", "recurrence", "tree_nodes"]
+__all__ = ["CHUNK", "Steps", "advance_chunks", "one_node", "recurrence", "tree_nodes"]
 
 CHUNK = 64
 """Tokens solved for at once in a long prefill."""
@@ -52,17 +51,6 @@ class Steps(NamedTuple):
     def span(self, begin: int, end: int) -> "Steps":
         """The nodes from ``begin`` up to ``end``."""
         return Steps(*(part[begin:end] for part in self))
-
-
-@dataclass(frozen=True, slots=True)
-class Sight:
-    """Who is whose ancestor, as the rule needs it, in the state's precision."""
-
-    hidden: Tensor
-    """[N, N]: 0 where column j is row i's node or its ancestor, else -inf."""
-
-    ancestry: Tensor | None
-    """[N, N]: 1 and 0 in the same places; None for a chain, where a running sum does."""
 
 
 def recurrence(steps: Steps, state: Tensor, parents: Sequence[int]) -> tuple[Tensor, Tensor]:
@@ -106,13 +94,13 @@ def one_node(steps: Steps, state: Tensor) -> tuple[Tensor, Deferred]:
     return output.unsqueeze(0), Deferred(k.unsqueeze(1), u.unsqueeze(2), steps.g.view(heads, -1, 1))
 
 
-def tree_nodes(steps: Steps, state: Tensor, sight: Sight) -> tuple[Tensor, Deferred]:
+def tree_nodes(steps: Steps, state: Tensor, ancestry: Tensor | None) -> tuple[Tensor, Deferred]:
     """All nodes of a tree or chain at once; the state stays as it is.
 
     Args:
         steps: of all nodes.
         state: [Hk, Dk, R * Dv], of the committed tokens.
-        sight: the tree.
+        ancestry: [N, N], 1 where column j is row i's node or its ancestor, else 0; None for a chain.
 
     Returns:
         Outputs [N, Hk, R, Dv] and what each node would do to the state.
@@ -123,11 +111,13 @@ def tree_nodes(steps: Steps, state: Tensor, sight: Sight) -> tuple[Tensor, Defer
     asked, past = torch.bmm(both, state).view(heads, 2, n, r, dv).transpose(2, 3).unbind(1)  # [Hk, R, N, Dv]
     across, along = torch.bmm(both, keys.transpose(1, 2)).view(heads, 2, 1, n, n).unbind(1)
     g = steps.g.view(n, heads * r)
-    path_sum = g.cumsum(0) if sight.ancestry is None else torch.mm(sight.ancestry, g)
+    path_sum = g.cumsum(0) if ancestry is None else torch.mm(ancestry, g)
     total = path_sum.t().view(heads, r, n)  # G
     column = total.unsqueeze(-1)
-    # Hidden before the exponential: off the path the difference may be large and positive.
-    decay = torch.sub(column, total.unsqueeze(-2)).add_(sight.hidden).exp_()  # D [Hk, R, N, N]
+    # Along a path G falls. Off it the difference may be large and positive: it is cut before the exponential,
+    # and not made minus infinity, which sends the processor's library on its slow way.
+    decay = torch.sub(column, total.unsqueeze(-2)).clamp_max_(0).exp_()  # D [Hk, R, N, N]
+    decay = decay.tril_() if ancestry is None else decay.mul_(ancestry)
     rate = steps.beta.permute(1, 2, 0).unsqueeze(-1)  # [Hk, R, N, 1]
     reach = column.exp()
     values = steps.values.permute(1, 2, 0, 3)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from draftproof.cache.recurrent import advance_states
 from draftproof.models.batch import Item, Rows
-from draftproof.models.parts.deltanet import CHUNK, Sight, Steps, advance_chunks, one_node, tree_nodes
+from draftproof.models.parts.deltanet import CHUNK, Steps, advance_chunks, one_node, tree_nodes
 from draftproof.models.parts.linear import Linear
 from draftproof.models.parts.rows import RmsNorm
 from draftproof.models.target.shape import DeltaShape
@@ -112,11 +112,11 @@ class GatedDelta:
         state = store.state(self._layer)
         if item.advances:
             store.advance(self._layer, window)
-            return _advance(steps, state, item)
+            return _advance(steps, state)
         if n == 1:
             outputs, deferred = one_node(steps, state)
         else:
-            outputs, deferred = tree_nodes(steps, state, item.nodes.sight(state.dtype))
+            outputs, deferred = tree_nodes(steps, state, item.nodes.ancestry(state.dtype))
         store.defer(window, deferred)
         return outputs
 
@@ -137,14 +137,13 @@ class GatedDelta:
         return y
 
 
-def _advance(steps: Steps, state: Tensor, item: Item) -> Tensor:
+def _advance(steps: Steps, state: Tensor) -> Tensor:
     """A chain whose state moves to its end at once: whole chunks together, then the rest."""
     n = len(steps.values)
     whole = n - n % CHUNK
     outputs = [advance_chunks(steps.span(0, whole), state)] if whole else []
     if whole < n:
-        hidden = item.nodes.visible(state.dtype)[: n - whole, : n - whole]
-        rest, last = tree_nodes(steps.span(whole, n), state, Sight(hidden, None))
+        rest, last = tree_nodes(steps.span(whole, n), state, None)
         advance_states(state[None], last.keys[None], last.updates[None], last.decays[None], n - whole - 1)
         outputs.append(rest)
     return outputs[0] if len(outputs) == 1 else torch.cat(outputs)
