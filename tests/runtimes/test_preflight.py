@@ -25,15 +25,41 @@ def test_an_engine_that_is_not_there(engine: str, capsys: Capture, tmp_path: Pat
     assert engine in told["not_looked"][0]["reason"]
 
 
-def test_an_engine_half_installed(capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A package that cannot be imported is told with its own words."""
-    half = tmp_path / "half" / "vllm"
-    half.mkdir(parents=True)
-    (half / "__init__.py").write_text("import nothing_of_this_name\n", encoding="utf-8")
-    monkeypatch.setenv("PYTHONPATH", str(half.parent))
+HALVES = {
+    "of nothing": ({"__init__.py": "import nothing_of_this_name\n"}, "nothing_of_this_name"),
+    "no version": ({"__init__.py": ""}, "without a version"),
+    "no config": ({"__init__.py": "__version__ = '0.32.0'\n"}, "no vllm.config"),
+    "no arguments": (
+        {"__init__.py": "__version__ = '0.32.0'\n", "config.py": ""},
+        "no vllm.engine.arg_utils: ModuleNotFoundError",
+    ),
+    "no models": (
+        {
+            "__init__.py": "__version__ = '0.32.0'\n",
+            "config.py": "",
+            "engine/arg_utils.py": "def EngineArgs(**_):\n    import vllm.model_executor.models\n",
+        },
+        "No module named 'vllm.model_executor'",
+    ),
+}
+"""What is left of an engine -> its files, and what must be said of it."""
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_an_engine_half_installed(
+    name: str, capsys: Capture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that are gone are no refusal of the pair: could not look, in Python's own words."""
+    files, reason = HALVES[name]
+    for path, text in files.items():
+        place = tmp_path / "half" / "vllm" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "half"))
     code, told = preflight(capsys, tmp_path, "full", sys.executable)
     assert code == 3
-    assert "nothing_of_this_name" in told["not_looked"][0]["reason"]
+    assert told["findings"] == []
+    assert reason in told["not_looked"][0]["reason"]
 
 
 def test_an_engine_that_hangs(capsys: Capture, tmp_path: Path) -> None:

@@ -25,7 +25,8 @@ class Schema:
 class _C:
     @staticmethod
     def _jit_get_all_schemas():
-        return [Schema("_C::expand(Tensor(a!) out, int[2] size, *, bool fast=False) -> ()")]
+        expand = "_C::expand(Tensor(a!) out, int[2] size, *, bool fast=False) -> ()"
+        return [Schema(text) for text in (expand, "_C::elsewhere() -> ()")]
 __version__ = "2.13.0"
 """
 ENGINE = {
@@ -91,6 +92,7 @@ def test_what_no_function_tells_is_not_looked_at() -> None:
         ("torch.ops._C.expand(out, [1, 2])", ""),
         ("torch.ops._C.expand(out, size=[1, 2], fast=True)", ""),
         ("torch.ops._C.expand(*given)", ""),
+        ("torch.ops._C.elsewhere(out)", ""),
         ("hasattr(torch.ops._C, 'gone') and torch.ops._C.gone(out)", ""),
         ("torch.ops._C.expand(out)", "with 1 by position"),
         ("torch.ops._C.expand(out, [1, 2], True)", "with 3 by position"),

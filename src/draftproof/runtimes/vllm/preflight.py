@@ -25,6 +25,10 @@ from typing import Any
 from draftproof.runtimes.frame import Json, attempt, placed, said, serve
 from draftproof.runtimes.lifting import engine_function, lifted
 
+NEEDED = ("vllm.config", "vllm.engine.arg_utils")
+GONE = "No module named 'vllm"
+"""A part of the engine itself that is not there: it is half-installed, and refuses nothing."""
+
 MAX_HEADER_BYTES = 100 * 1024 * 1024
 V1_RUNNER = "vllm/v1/worker/gpu_model_runner.py"
 AUX_V1 = (V1_RUNNER, "GPUModelRunner._get_eagle3_aux_layers_from_config")
@@ -46,8 +50,14 @@ def look(request: Json) -> Json:
     vllm, error = attempt(importlib.import_module, "vllm")
     if error or not hasattr(vllm, "__version__"):
         return {"engine": None, "reason": said(error) if error else "a module vllm without a version"}
+    for name in NEEDED:
+        _, error = attempt(importlib.import_module, name)
+        if error:
+            return {"engine": None, "reason": f"vllm {vllm.__version__}, but no {name}: {said(error)}"}
     engine = {"name": "vllm", "version": str(vllm.__version__), "path": str(vllm.__file__)}
-    return {"engine": engine, "records": [record(pair) for pair in placed(request["pairs"])]}
+    records = [record(pair) for pair in placed(request["pairs"])]
+    gone = next((one["refusal"] for one in records if GONE in (one["refusal"] or "")), None)
+    return {"engine": engine, "records": records} if gone is None else {"engine": None, "reason": gone}
 
 
 def record(request: Json) -> Json:
