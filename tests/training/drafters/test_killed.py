@@ -37,7 +37,7 @@ def test_a_run_killed_at_random_goes_on_to_the_same_bits(tmp_path: Path) -> None
         child = subprocess.Popen(call, env=environment, stdout=subprocess.DEVNULL, start_new_session=True)
         began, before = time.monotonic(), state_of(cut)
         while child.poll() is None and state_of(cut) == before:
-            time.sleep(0.005)
+            time.sleep(0.02)
         if kills < KILLS:
             time.sleep(chance.random() * 0.2 * (time.monotonic() - began))
             if child.poll() is None:
