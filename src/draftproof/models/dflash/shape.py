@@ -42,6 +42,10 @@ _SPENT: Mapping[str, tuple[JsonValue, ...] | None] = {
 }
 """Extras built in, spent on the canonical layers or idle: whatever they say (None), or only these."""
 
+_IDLE = frozenset({"/speculators_config", "/tie_word_embeddings"})
+"""Unread keys of the outer object that speculators 0.9.0 writes: a null, and a flag of a class whose head is
+the target's, or a tensor of its own."""
+
 
 @dataclass(frozen=True, slots=True)
 class DflashLayer:
@@ -112,7 +116,8 @@ def read_dflash_shape(parsed: Parsed, origin: str) -> DflashShape:
         raise _other_kind(drafter.method.value if isinstance(drafter, DrafterConfig) else None, origin)
     needs = Needs("drafter config", origin)
     for pointer in parsed.unparsed:
-        needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
+        if pointer not in _IDLE:
+            needs.complain(f"{pointer} (a key not known here: it may change the forward pass)")
     for key, said in drafter.extras.items():
         if key not in _SPENT or (_SPENT[key] is not None and said.value not in (_SPENT[key] or ())):
             needs.complain(f"{key} ({said.value!r}: not built into this forward pass)")

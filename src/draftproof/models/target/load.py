@@ -54,7 +54,7 @@ def load_decoder(
 
 def _num_mtp_layers(parsed: Parsed) -> int:
     head = parsed.config.mtp if isinstance(parsed.config, TargetConfig) else None
-    return 0 if head is None else head.num_layers.value or 0
+    return 0 if head is None else len(head.drafter.layers)  # none where the count cannot be true
 
 
 def _load_gguf(path: Path, dtype: torch.dtype | None, device: torch.device) -> Decoder:
