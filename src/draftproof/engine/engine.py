@@ -8,6 +8,7 @@ import torch
 from draftproof.engine.costs import measure_costs
 from draftproof.engine.decoding import Decoding
 from draftproof.engine.generation import Generation
+from draftproof.engine.load_compiled import CompiledDecoder, check_compiler
 from draftproof.engine.methods import Attach, prepare
 from draftproof.engine.proposers.options import DraftOptions
 from draftproof.engine.proposers.paced import Paceable
@@ -73,6 +74,7 @@ class Engine:
         verify: str | None = None,
         costs: StepCosts | None = None,
         with_text: bool = True,
+        compile: bool = False,  # noqa: A002 - torch's own word for it
     ) -> "Engine":
         """Load a target and, where text is wanted, its tokenizer.
 
@@ -89,12 +91,14 @@ class Engine:
             verify: a ``Rule`` by name; None for ``block``.
             costs: what the controller goes by; None measures it now, in well under a hundred steps.
             with_text: read the tokenizer; without it requests are token ids.
+            compile: run the target's layers through ``torch.compile``; for a GPU, it does not pay on a CPU.
 
         Raises:
             CouldNotLook: weights, config or tokenizer are not there.
             RefusedInput: they are not what they must be, or drafter and target do not belong together;
                 nothing is half-loaded.
-            UsageError: an unknown method, device or data type, or an option the method has no use for.
+            UsageError: an unknown method, device or data type, an option the method has no use for, or
+                nothing to compile with.
         """
         path = Path(target)
         if verify is not None and verify not in set(Rule):
@@ -109,7 +113,7 @@ class Engine:
         )
         chosen, attach = prepare(method, options)
         if is_gguf(path):
-            model = load_decoder(path, dtype=run_in, device=run_on)
+            model = _loaded(path, run_in, run_on, is_compiled=compile)
             text = read_gguf_text_codec(path)
             endings = frozenset[int]() if text.eos_id is None else frozenset({text.eos_id})
             start, used = _sized(model, attach(model), costs)
@@ -117,7 +121,7 @@ class Engine:
         # What is small is read first: a missing tokenizer must not cost the loading of the weights.
         endings = config_endings(path)
         codec = read_text_codec(path if path.is_dir() else path.parent) if with_text else None
-        model = load_decoder(path, dtype=run_in, device=run_on)
+        model = _loaded(path, run_in, run_on, is_compiled=compile)
         start, used = _sized(model, attach(model), costs)
         return cls(model, codec, endings, start, chosen, rule or Rule.BLOCK, used)
 
@@ -197,6 +201,14 @@ def _sized(
         return start, None
     known = measure_costs(target, start) if costs is None else costs
     return start.paced(known), known
+
+
+def _loaded(path: Path, dtype: torch.dtype | None, device: torch.device, *, is_compiled: bool) -> Decoder:
+    """The target, compiled if that was asked for; what it takes to compile is looked for first."""
+    if is_compiled:
+        check_compiler(device)
+    plain = load_decoder(path, dtype=dtype, device=device)
+    return CompiledDecoder(plain) if is_compiled else plain
 
 
 def _device(name: str) -> torch.device:
