@@ -6,11 +6,11 @@ numbers its 4-bit blocks stand for, in bfloat16, become a Llama checkpoint for t
 
 import json
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -72,23 +72,23 @@ def write_model(folder: Path, name: str, gguf: Callable[[], Path]) -> Path:
     path = folder / name
     if (path / "config.json").exists():
         return path
+    peer: Any = import_module("transformers")
     torch.manual_seed(0)
     if name == "dense-tiny":
-        transformers.Qwen3ForCausalLM(transformers.Qwen3Config(**_TINY)).save_pretrained(path)
+        peer.Qwen3ForCausalLM(peer.Qwen3Config(**_TINY)).save_pretrained(path)
     elif name == "smollm2-135m":
-        _write_llama(path, GgufFile(gguf()))
+        _write_llama(path, GgufFile(gguf()), peer)
     else:
         config = {**_TINY, **_TINY_DELTA} if name == "hybrid-tiny" else _HUNDRED
-        peer = transformers.Qwen3_5ForCausalLM(transformers.Qwen3_5TextConfig(**config))
-        peer.save_pretrained(path)
+        peer.Qwen3_5ForCausalLM(peer.Qwen3_5TextConfig(**config)).save_pretrained(path)
     return path
 
 
-def _write_llama(path: Path, file: GgufFile) -> None:
+def _write_llama(path: Path, file: GgufFile, peer: Any) -> None:
     """Tensors of a GGUF file under transformers' names and in its order of rows, in bfloat16."""
     shape = read_gguf_shape(file)
     heads = shape.attention
-    config = transformers.LlamaConfig(
+    config = peer.LlamaConfig(
         hidden_size=shape.hidden_size,
         intermediate_size=shape.intermediate_size,
         num_hidden_layers=len(shape.layers),

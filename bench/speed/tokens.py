@@ -122,13 +122,16 @@ def run_forwards(
                     ask = {"do": "forward", "prompt": prompt, "rows": rows, "repeats": REPEATS}
                     answer = processes[name].ask(ask)
                     if "refused" in answer:
-                        raise SystemExit(f"{case.model} {name}, {rows} tokens: {answer['refused']}")
+                        say(f"{name}, {rows} tokens: {answer['refused']}")
+                        running.remove(name)
+                        continue
                     times = spent.setdefault((name, rows), {"wall_s": [], "cpu_s": []})
                     for clock, values in times.items():
                         values.extend(answer[clock][1:])
     return [
         {**case.keys, "arm": name, "about": processes[name].about, "rows": rows, **times}
         for (name, rows), times in spent.items()
+        if name in running
     ]
 
 
