@@ -1,66 +1,19 @@
 """The probe against a real vLLM 0.32.0 on the CPU, with an untrained DFlash drafter."""
 
 import json
-import os
-import socket
-import subprocess
-import time
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import pytest
 
 from draftproof.cli.main import main
-from environments import vllm_python
 from runtimes.observed.tiny_served import write_dflash, write_target
+from runtimes.vllm_server import vllm_server
 
 pytestmark = [pytest.mark.live, pytest.mark.slow]
 
-START_S = 1800
-"""A start takes under a minute on an idle machine and many on a busy one; only a hang is to be caught."""
-
-
-@contextmanager
-def vllm(target: Path, speculative: dict[str, Any], log: Path) -> Iterator[str]:
-    """A server's address while it runs."""
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    argv = [str(vllm_python()), "-m", "vllm.entrypoints.openai.api_server", "--model", str(target)]
-    argv += ["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port), "--dtype", "float32"]
-    argv += ["--enforce-eager", "--max-num-seqs", "2", "--max-model-len", "2048"]
-    argv += ["--speculative-config", json.dumps(speculative), "--enable-prompt-tokens-details"]
-    argv += ["--per-request-spec-decode-metrics", "detailed"]
-    environment = {
-        **os.environ,
-        "VLLM_SERVER_DEV_MODE": "1",
-        "VLLM_CPU_KVCACHE_SPACE": "1",
-        "OMP_NUM_THREADS": "1",
-        "HF_HUB_OFFLINE": "1",
-        "VLLM_NO_USAGE_STATS": "1",
-    }
-    with log.open("w") as out:
-        process = subprocess.Popen(argv, stdout=out, stderr=out, env=environment, start_new_session=True)
-        try:
-            _wait(f"http://127.0.0.1:{port}/health", process, log)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            os.killpg(process.pid, 15)
-            process.wait(120)
-
-
-def _wait(url: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-    deadline = time.monotonic() + START_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310 - loopback
-                return
-        except (URLError, TimeoutError, ConnectionError):
-            time.sleep(0.5)
-    raise AssertionError(log.read_text()[-3000:])
+OPTIONS = ("--served-model-name", "tiny", "--dtype", "float32", "--max-model-len", "2048")
+METRICS = ("--enable-prompt-tokens-details", "--per-request-spec-decode-metrics", "detailed")
 
 
 def probed(url: str, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[int, dict[str, Any]]:
@@ -88,9 +41,9 @@ def test_a_real_server(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> No
     drafter = str(write_dflash(tmp_path / "drafter"))
     speculative = {"method": "dflash", "model": drafter, "num_speculative_tokens": 5}
     reference = str(tmp_path / "reference.json")
-    with vllm(target, speculative, tmp_path / "log") as url:
-        _, document = probed(url, capsys, "--write-reference", reference)
-        _, again = probed(url, capsys, "--reference", reference)
+    with vllm_server(target, speculative, tmp_path / "log", *OPTIONS, *METRICS) as serving:
+        _, document = probed(serving.url, capsys, "--write-reference", reference)
+        _, again = probed(serving.url, capsys, "--reference", reference)
     assert document["engine"] == "vLLM"
     groups = {group["group"]: group for group in document["groups"]}
     assert {"short, cold", "long, cold", "long, warm", "short, cold, thinking off"} <= groups.keys()
