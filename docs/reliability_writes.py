@@ -49,12 +49,29 @@ SUITES = (
     Suite(
         "S11 every protocol step removed or altered in turn", "tests/deploy/faults/test_mutants.py", MUTANTS
     ),
+    Suite(
+        "S11 the same of the programs for hosts without Python",
+        "tests/deploy/ssh/test_mutants_elsewhere.py",
+        MUTANTS,
+    ),
     Suite("other tools under the same cut links", "tests/deploy/ssh/test_rivals.py", SIDE_BY_SIDE),
     Suite("S7 a real serving process", "tests/deploy/faults/test_consumer.py", "S7"),
     Suite("S7 a port's process and its shards", "tests/deploy/test_consumer_shards.py", "S7"),
     Suite("hosts without Python: the shell's write, cut and raced", "tests/host/test_shell.py"),
+    Suite(
+        "hosts without Python: every step under faults, lies and races",
+        "tests/deploy/faults/test_shell_steps.py",
+    ),
     Suite("hosts without Python, over ssh", "tests/deploy/ssh/test_bare.py"),
     Suite("accounts that serve SFTP only, server faults", "tests/deploy/ssh/test_sftp.py"),
+    Suite(
+        "accounts that serve SFTP only: every step under faults, lies and races",
+        "tests/deploy/ssh/test_sftp_steps.py",
+    ),
+    Suite(
+        "the reader's connection beside the writer's, one that reads early among them",
+        "tests/deploy/ssh/test_standby.py",
+    ),
     Suite("many hosts, some dead or refusing", "tests/deploy/ssh/test_fleet.py"),
     Suite("causes of a wrong file, each produced for real", "tests/deploy/test_diagnose.py", "causes"),
 )
@@ -118,12 +135,15 @@ def _faults(lines: list[dict[str, Any]]) -> list[str]:
 
 
 def _mutants(lines: list[dict[str, Any]]) -> list[str]:
-    return [
-        f"{MUTANTS}: {line['caught']} of {line['mutants']} caught. Not caught, because a second net holds "
-        f"alone or nothing is weakened: {'; '.join(line['equivalent'])}. Run of {line['date']}."
-        for line in lines
-        if line["suite"] == MUTANTS
-    ]
+    return [_mutants_of(line) for line in lines if line["suite"] == MUTANTS]
+
+
+def _mutants_of(line: dict[str, Any]) -> str:
+    told = f"- {MUTANTS}, {line['fault']}: {line['caught']} of {line['mutants']} caught."
+    if line["equivalent"]:
+        told += " Not caught, because a second net holds alone or nothing is weakened: "
+        told += "; ".join(line["equivalent"]) + "."
+    return f"{told} Run of {line['date']}."
 
 
 def _side_by_side(lines: list[dict[str, Any]]) -> list[str]:
