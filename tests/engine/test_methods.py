@@ -47,9 +47,11 @@ def test_a_method_refuses_what_it_lacks_or_has_no_use_for(name: str) -> None:
             prepare(name, options)
 
 
-@pytest.mark.parametrize(("count", "budget"), [(0, None), (None, 0), (None, -1)])
+@pytest.mark.parametrize(
+    ("count", "budget"), [(0, None), (None, 0), (None, -1), (10**20, None), (None, 4097)]
+)
 def test_numbers_that_describe_no_draft_are_refused(count: int | None, budget: int | None) -> None:
-    """A draft of nothing is asked for by name: --method ar."""
+    """A draft of nothing is asked for by name: --method ar; millions of nodes would fill any memory."""
     with pytest.raises(UsageError):
         DraftOptions(HERE, num_draft_tokens=count, budget=budget)
 

@@ -104,6 +104,15 @@ def head(kind: str, change: Change) -> Maker:
     return make
 
 
+def plainly(**said: Any) -> Maker:
+    """No draft; a target with a DeepSeek head that is not where its config says."""
+
+    def make(folder: Path) -> list[str]:
+        return [*head("deepseek", say(**said))(folder), "--method", "ar"]
+
+    return make
+
+
 def lose(*beginnings: str) -> Change:
     """Tensors whose names begin so are gone."""
 
@@ -160,6 +169,9 @@ CASES: dict[str, tuple[str, int, Maker]] = {
     "mtp, no DeepSeek head": ("mtp-missing", 1, head("deepseek", lose("model.layers.3."))),
     "mtp, half a head": ("refused", 1, head("deepseek", lose("model.layers.3.eh_proj"))),
     "mtp, a layer fewer": ("refused", 1, head("deepseek, two layers", lose("model.layers.4."))),
+    "mtp, a thousand million layers": ("refused", 1, head("hybrid", say(mtp_num_hidden_layers=10**9))),
+    "ar, a thousand million layers": ("refused", 1, plainly(num_nextn_predict_layers=10**9)),
+    "ddtree, a hundred million nodes": ("usage", 2, native("--method", "ddtree", "--budget", "100000000")),
     "mtp, embeddings of its own": ("refused", 1, head("hybrid", say(mtp_use_dedicated_embeddings=True))),
 }
 

@@ -8,6 +8,9 @@ from draftproof.speculation.rules import Rule
 
 __all__ = ["DraftOptions"]
 
+_MOST = 4096
+"""Nodes of a draft: the largest budget published is 1024."""
+
 
 @dataclass(frozen=True, slots=True)
 class DraftOptions:
@@ -40,16 +43,18 @@ class DraftOptions:
         """Refuse numbers that describe no draft.
 
         Raises:
-            UsageError: fewer than one token or node.
+            UsageError: fewer than one token or node, or more than any verification can hold.
         """
         for name, value in (("--num-draft-tokens", self.num_draft_tokens), ("--budget", self.budget)):
-            if value is not None and value < 1:
+            if value is not None and not 1 <= value <= _MOST:
                 raise UsageError(
                     name,
-                    expected="1 or more",
+                    expected="1 or more" if value < 1 else f"{_MOST} at most",
                     found=str(value),
                     where="drafting options",
-                    means="there is nothing to draft; plain decoding is --method ar",
+                    means="there is nothing to draft; plain decoding is --method ar"
+                    if value < 1
+                    else "a verification grows with the square of its nodes",
                     next_step="draftproof generate --help",
                 )
 
