@@ -32,7 +32,7 @@ from runtimes.effective_cases import (
     python_of,
     request_of,
 )
-from runtimes.started import layers_of, start_all
+from runtimes.started import held, layers_of, start_all
 from runtimes.vllm_server import PATIENCE, vllm_server
 
 pytestmark = pytest.mark.live
@@ -169,6 +169,18 @@ def test_methods_without_a_config_of_their_own(case: str, drafter: str) -> None:
     assert facts["drafter_cls"]["value"] == drafter
     assert "mask_id" not in facts
     assert "aux_layers" not in facts
+
+
+def test_two_ranks_hold_the_same() -> None:
+    """Tensor parallel 2: two workers answer, and no fact of one differs from the other's."""
+    split = {"tensor_parallel_size": 2, "distributed_executor_backend": "mp"}
+    told = start_all([{**started_as("full"), "more": split}])["full"]
+    first, second = (one.effective for one in held(told))
+    assert (first.rank, second.rank) == (0, 1)
+    values = [{name: fact.value for name, fact in one.flat.items()} for one in (first, second)]
+    assert values[0] == values[1]
+    assert values[0]["aux_layers"] == [2, 4, 6]
+    assert told["first_draft"] is None
 
 
 def views(capsys: pytest.CaptureFixture[str], *argv: str) -> tuple[int, dict[str, Any]]:
