@@ -123,7 +123,7 @@ def speed(rounds: list[list[dict[str, Any]]], clock: str) -> float:
 
 def per_position(requests: list[list[int]], most: int) -> tuple[float, list[float]]:
     """The mean of what steps emit, and the share of them that kept each position."""
-    lengths = [length for request in requests for length in request]
+    lengths = [length for request in requests for length in request[:-1]]
     shares = [sum(length > position for length in lengths) / len(lengths) for position in range(1, most + 1)]
     return sum(lengths) / len(lengths), shares
 
@@ -183,10 +183,9 @@ def report(answers: dict[Arm, list[list[dict[str, Any]]]], steps: list[list[int]
         )
         if arm.is_drafted:
             found = steps if arm == ours else [one["lengths"] for one in rounds[0]]
-            # Cut by our own number of steps less the last: vLLM's metrics leave a step out that the limit cut.
-            lengths = [its[: len(mine) - 1] for mine, its in zip(steps, found, strict=True)]
-            tau, shares = per_position(lengths, 6)
-            agree = sum(mine[:-1] == its for mine, its in zip(steps, lengths, strict=True))
+            tau, shares = per_position(found, 6)
+            # A peer may or may not count a step that the limit cuts.
+            agree = sum(mine[:-1] == its[: len(mine) - 1] for mine, its in zip(steps, found, strict=True))
             print(f"  tau {tau:.3f}, positions 1 to 6: {', '.join(f'{share:.3f}' for share in shares)}")
             print(f"  steps equal to ours in {agree} of {len(steps)} requests")
             missed += agree < len(steps)
