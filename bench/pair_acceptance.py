@@ -243,7 +243,16 @@ def arms_table(counts: Mapping[str, Counts], goals: Mapping[str, float]) -> list
         low, high = interval(each)
         goal = next((goals[method] for method in goals if name.startswith(method)), None)
         lines.append(f"| {name} | {tau(each):.2f} | {low:.2f} to {high:.2f} | {judged(goal, low, high)} |")
-    return lines
+    return [*lines, "", *shares(counts)]
+
+
+def shares(counts: Mapping[str, Counts]) -> list[str]:
+    """What trees add to chains, and how far copying alone comes."""
+    by_method = {name.split(",")[0]: tau(each) for name, each in counts.items()}
+    tree, copied = (by_method[name] / by_method["dflash"] for name in ("ddtree", "ngram"))
+    return [
+        f"Trees: {tree:.2f} times DFlash's tau (goal 1.15). Copying alone: {copied:.0%} of it (goal: half at most)."
+    ]
 
 
 def judged(goal: float | None, low: float, high: float) -> str:
