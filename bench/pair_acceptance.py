@@ -251,7 +251,7 @@ def shares(counts: Mapping[str, Counts]) -> list[str]:
     by_method = {name.split(",")[0]: tau(each) for name, each in counts.items()}
     tree, copied = (by_method[name] / by_method["dflash"] for name in ("ddtree", "ngram"))
     return [
-        f"Trees: {tree:.2f} times DFlash's tau (goal 1.15). Copying alone: {copied:.0%} of it (goal: half at most)."
+        f"Trees: {tree:.2f} of DFlash's tau (goal: 1.15). Copying alone: {copied:.2f} of it (goal: 0.5 at most)."
     ]
 
 
