@@ -250,8 +250,7 @@ def shares(counts: Mapping[str, Counts]) -> list[str]:
     """What trees add to chains, and how far copying alone comes."""
     by_method = {name.split(",")[0]: tau(each) for name, each in counts.items()}
     tree, copied = (by_method[name] / by_method["dflash"] for name in ("ddtree", "ngram"))
-    said = f"Against DFlash's tau: trees {tree:.2f} (goal: 1.15), copying alone {copied:.2f} (goal: 0.5 at most)."
-    return [said]
+    return [f"Against DFlash's tau: trees {tree:.2f} (goal: 1.15), copying {copied:.2f} (goal: 0.5 at most)."]
 
 
 def judged(goal: float | None, low: float, high: float) -> str:
