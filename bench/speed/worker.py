@@ -63,7 +63,7 @@ def _run(engine: PeerEngine, ask: dict[str, Any]) -> dict[str, Any]:
         times = [_timed(call)[:2] for _ in range(ask["repeats"])]
         return {"wall_s": [wall for wall, _ in times], "cpu_s": [cpu for _, cpu in times]}
     wall, cpu, made = _timed(lambda: engine.generate(ask["prompt"], ask["tokens"]))
-    extra = getattr(engine, "notes", dict)()
+    extra: dict[str, Any] = getattr(engine, "notes", dict)()
     return {"wall_s": wall, "cpu_s": cpu, "tokens": list(made), **extra}
 
 
