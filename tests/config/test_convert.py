@@ -168,9 +168,15 @@ def test_engine_that_misreads_the_flag_is_noted() -> None:
     """Mixed layers with causal windows are right in the file and wrong in one engine; others need no note."""
     assert "vLLM 0.33" in _converted(NATIVE, "speculators").notes[0]
     assert _converted(NATIVE | {"is_causal": False}, "speculators").notes == ()
-    without = {key: value for key, value in NATIVE.items() if key != "block_size"}
-    assert "speculative_tokens" in _converted(without, "speculators").notes[0]
     assert _converted(NATIVE | {"layer_types": [S] * 3}, "speculators").notes == ()
+
+
+def test_a_file_without_a_length_of_drafts_is_noted() -> None:
+    """EAGLE-3's own layout has none, and a library refuses a list of proposals that is empty."""
+    value = json.loads((HERE / "configs" / "specforge-qwen3-8b-eagle3.json").read_bytes())
+    result = _converted(value, "speculators")
+    assert result.config["speculators_config"]["proposal_methods"] == []
+    assert ["speculative_tokens" in note for note in result.notes] == [True]
 
 
 def test_modelopt_windows_become_layer_types() -> None:
