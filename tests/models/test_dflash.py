@@ -14,6 +14,8 @@ from dflash_drafters import native_config, speculators_config, tensors_of, write
 from draftproof.engine.proof.tiny import write_tiny_target
 from draftproof.errors import RefusedInput
 from draftproof.models.decoder import Decoder
+from draftproof.models.dflash import attention
+from draftproof.models.dflash.attention import BlockMasks
 from draftproof.models.dflash.load import load_dflash, read_dflash
 from draftproof.models.dflash.shape import DflashLayer, DflashShape
 from draftproof.models.parts.rope import inverse_frequencies
@@ -151,6 +153,24 @@ def test_a_slot_of_a_causal_layer_does_not_see_later_ones(target: Decoder, tmp_p
         narrow = drafter.draft(drafter.new_memory(), rows, 4, 2)
         wide = drafter.draft(drafter.new_memory(), rows, 4, 5)[:2]
         assert torch.allclose(narrow, wide, atol=1e-12) is is_causal
+
+
+def test_masks_of_a_growing_context_do_not_pile_up(
+    target: Decoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Causal slots without a window want another mask in each step: few are kept, and all are right."""
+    shape = load_dflash(drafter_of(tmp_path, native_config())[0], target).shape
+    shared, most = shape.num_heads // shape.num_kv_heads, 200
+    monkeypatch.setattr(attention, "_MOST_KEPT", most)
+    masks = BlockMasks(shape, dtype=torch.float64, device=target.device)
+    for num_columns in [*range(3, 40), 3]:
+        mask = masks.of(DflashLayer(None, is_causal=True), 3, num_columns)
+        assert mask is not None
+        unseen = torch.ones(3, num_columns, dtype=torch.bool).triu(num_columns - 2)
+        assert torch.equal(mask == -torch.inf, unseen.repeat(shared, 1))
+        kept = sum(each.numel() for each in masks._kept.values())
+        assert mask.numel() <= kept <= max(most, mask.numel())
+        assert masks.of(DflashLayer(None, is_causal=False), 3, num_columns) is None
 
 
 def test_a_reduced_vocabulary_leads_back_to_the_targets_ids(target: Decoder, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -136,12 +137,12 @@ def test_measured_points_become_a_rising_convex_table() -> None:
 
 
 def test_costs_follow_the_length_of_the_text() -> None:
-    """On the line through both lengths, beyond the second as well; noise makes nothing cheaper."""
+    """On the line through both lengths, beyond the second as well; noise makes nothing cheaper there."""
     far = StepCosts((0.0, 1.0), (2.0, 1.4), length=132)
     costs = StepCosts((0.0, 0.5), (1.0, 1.5), length=32, far=far)
     assert costs.at(10) is costs
     assert costs.at(82).verify_s == pytest.approx((1.5, 1.5))
-    assert costs.at(232).verify_s == pytest.approx((3.0, 1.5))
+    assert costs.at(232).verify_s == pytest.approx((3.0, 3.0))
     assert costs.at(232).draft_s == pytest.approx((0.0, 1.5))
 
 
@@ -180,3 +181,13 @@ def test_costs_that_are_none_are_refused() -> None:
     for draft, verify in (((0.0, 1.0), (1.0,)), ((0.0,), (0.0,)), ((0.0, -1.0), (1.0, 1.0))):
         with pytest.raises(UsageError, match="step costs"):
             StepCosts(draft, verify)
+
+
+@pytest.mark.parametrize("length", [32, 31])
+def test_a_second_table_is_further_on_and_as_large(length: int) -> None:
+    """No line goes through two tables behind as many tokens, nor through tables of other sizes."""
+    near = StepCosts((0.0, 1.0), (1.0, 1.5), length=32)
+    with pytest.raises(UsageError, match="step costs"):
+        replace(near, far=replace(near, length=length))
+    with pytest.raises(UsageError, match="step costs"):
+        replace(near, far=StepCosts((0.0,), (1.0,), length=512))

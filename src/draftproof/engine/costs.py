@@ -55,7 +55,7 @@ def _behind(
     length: int, target: Decoder, drafting: Paceable, sizes: Sequence[int], *, is_tree: bool
 ) -> StepCosts:
     """The table behind so many tokens, which the target reads once for all sizes."""
-    start = _Start(length, target, sizes[-1], lambda size: drafting.fixed(size, is_tree=is_tree))
+    start = _Start(length, target, lambda size: drafting.fixed(size, is_tree=is_tree))
     runs = {size: _Run(start, size) for size in sizes}
     for _ in range(_REPEATS + 1):
         for run in runs.values():
@@ -77,10 +77,10 @@ def _sizes(most: int, room: int) -> list[int]:
 class _Start:
     """A text that the target has read, all but its last token."""
 
-    def __init__(self, length: int, target: Decoder, most: int, propose: Callable[[int], Proposer]) -> None:
+    def __init__(self, length: int, target: Decoder, propose: Callable[[int], Proposer]) -> None:
         """Read it."""
         chance = random.Random(length)  # noqa: S311 - a text, not a secret
-        self.target, self.propose, self.most = target, propose, most
+        self.target, self.propose = target, propose
         self.tokens = [chance.randrange(target.shape.vocab_size) for _ in range(length)]
         self.session, proposer = target.new_session(), propose(1)
         self.read: Forward = target.prefill(
@@ -93,7 +93,7 @@ class _Run:
 
     def __init__(self, start: _Start, size: int) -> None:
         """Go on from a text that was read, with a proposer and a memory of its own."""
-        self._target, self._tokens, self._most = start.target, list(start.tokens), start.most
+        self._target, self._tokens = start.target, list(start.tokens)
         self._history = History(self._tokens)
         self._proposer, self._session = start.propose(size), start.session.fork()
         self._captured: Mapping[HiddenIndex, Tensor] = start.read.hidden

@@ -88,7 +88,7 @@ class Nodes:
         """[N, N]: 1 where column j is row i's node or its ancestor, else 0; None for a chain."""
         if self._tree is None:
             return None
-        if self._ancestry is None:
+        if self._ancestry is None or self._ancestry.dtype != dtype:
             self._ancestry = self._tree.ancestor_mask.to(self._device, dtype)
         return self._ancestry
 

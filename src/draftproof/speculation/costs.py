@@ -28,7 +28,7 @@ class StepCosts:
     """Tokens committed before the steps that were timed."""
 
     far: "StepCosts | None" = None
-    """The same behind more tokens; None: what is said holds for every length."""
+    """The same behind more tokens, for as many nodes; None: what is said holds for every length."""
 
     chain: "StepCosts | None" = None
     """Of chains, where these are trees and the same source drafts both."""
@@ -37,8 +37,18 @@ class StepCosts:
         """Refuse what is no cost.
 
         Raises:
-            UsageError: different lengths, or a step that takes no time.
+            UsageError: different lengths, a step that takes no time, or a ``far`` that is no further.
         """
+        far = self.far
+        if far is not None and (far.length <= self.length or far.most != self.most):
+            raise UsageError(
+                "step costs",
+                expected=f"a second table for {self.most} nodes too, behind more than {self.length} tokens",
+                found=f"one for {far.most} nodes, behind {far.length} tokens",
+                where="the controller of the draft length",
+                means="no line goes through the two",
+                next_step="leave them out: they are measured at load",
+            )
         lengths = len(self.draft_s), len(self.verify_s)
         if lengths[0] != lengths[1] or min(self.verify_s, default=0) <= 0 or min(self.draft_s) < 0:
             raise UsageError(
@@ -71,13 +81,15 @@ class StepCosts:
         return len(self.verify_s) - 1
 
     def at(self, length: int) -> "StepCosts":
-        """The costs behind so many tokens: on the line through the two that were timed."""
+        """The costs behind so many tokens: on the line through the two that were timed, rising and convex."""
         far = self.far
         if far is None or length <= self.length:
             return self
         share = (length - self.length) / (far.length - self.length)
         drafting = _between(self.draft_s, far.draft_s, share)
-        return StepCosts(drafting, _between(self.verify_s, far.verify_s, share), length)
+        # Beyond the second length the line magnifies noise, and a larger tree might seem cheaper.
+        verifying = dict(enumerate(_between(self.verify_s, far.verify_s, share)))
+        return StepCosts(drafting, tuple(_straight(_hull(verifying))), length)
 
     def of(self, num_nodes: int) -> float:
         """Seconds of a whole step."""

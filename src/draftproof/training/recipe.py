@@ -6,6 +6,7 @@ says otherwise is a fault with its pointer, and all of them are told at once.
 
 import hashlib
 import json
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, asdict, fields
@@ -102,6 +103,8 @@ def _value(kind: Any, said: Any, pointer: str, faults: list[str]) -> Any:
         faults.append(f"{pointer}: a {kind.__name__} is wanted, not {said!r}")
     elif kind in (int, float) and said < 0:
         faults.append(f"{pointer}: {said} is below 0")
+    elif kind is float and not math.isfinite(said):
+        faults.append(f"{pointer}: {said} is no finite number")
     return float(said) if is_number else said
 
 

@@ -30,6 +30,7 @@ def test_a_whole_recipe_is_read(tmp_path: Path) -> None:
         ("seed = 5", "sed = 5", "/sed: no such key"),
         ("block_size = 6\n", "", "/drafter/block_size: missing"),
         ("block_size = 6", "block_size = -6", "/drafter/block_size: -6 is below 0"),
+        ("learning_rate = ", "learning_rate = nan #", "/training/learning_rate: nan is no finite number"),
         ('"sliding_attention"', '"sliding"', "/drafter/layer_types/0: 'sliding' is none of"),
         ("[0, 1]", "[]", "/drafter/target_layer_ids: a list of at least one"),
         ("[0, 1]", '["0", 1]', "/drafter/target_layer_ids/0"),

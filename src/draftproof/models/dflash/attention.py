@@ -20,8 +20,8 @@ from draftproof.models.parts.rows import RmsNorm
 
 __all__ = ["BlockMasks", "ContextMemory", "DflashAttention", "DflashWeights", "Pass"]
 
-_MOST_MASKS = 256
-"""Kept at once: a window and a block have as many shapes as a step may keep tokens."""
+_MOST_KEPT = 1 << 24
+"""Numbers in all masks kept at once: a full window has few shapes, no window a new one in each step."""
 
 
 class ContextMemory:
@@ -62,30 +62,31 @@ class ContextMemory:
 class BlockMasks:
     """What the slots of a block may not see, kept from pass to pass: a full window has one shape."""
 
-    __slots__ = ("_device", "_dtype", "_kept", "_shared")
+    __slots__ = ("_device", "_dtype", "_kept", "_num_kept", "_shared")
 
     def __init__(self, shape: DflashShape, *, dtype: torch.dtype, device: torch.device) -> None:
         """None is made yet."""
         self._shared = shape.num_heads // shape.num_kv_heads
         self._dtype, self._device = dtype, device
-        self._kept: dict[tuple[DflashLayer, int, int], Tensor | None] = {}
+        self._kept: dict[tuple[DflashLayer, int, int], Tensor] = {}
+        self._num_kept = 0
 
     def of(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
         """[shared B, columns] added to the scores of one key head: 0 or -inf; None where all is seen."""
-        key = (layer, num_slots, num_columns)
-        try:
-            return self._kept[key]
-        except KeyError:
-            mask = self._made(layer, num_slots, num_columns)
-        if len(self._kept) >= _MOST_MASKS:
-            self._kept.clear()
-        self._kept[key] = mask
-        return mask
-
-    def _made(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor | None:
-        window = layer.window
-        if not layer.is_causal and (window is None or num_columns <= window):
+        if not layer.is_causal and (layer.window is None or num_columns <= layer.window):
             return None
+        key = (layer, num_slots, num_columns)
+        if key not in self._kept:
+            mask = self._made(layer, num_slots, num_columns)
+            self._num_kept += mask.numel()
+            if self._num_kept > _MOST_KEPT:
+                self._kept.clear()
+                self._num_kept = mask.numel()
+            self._kept[key] = mask
+        return self._kept[key]
+
+    def _made(self, layer: DflashLayer, num_slots: int, num_columns: int) -> Tensor:
+        window = layer.window
         slots = torch.arange(num_slots, device=self._device)[:, None]
         # Columns end with the block; the anchor stands at 0.
         columns = torch.arange(num_slots - num_columns, num_slots, device=self._device)

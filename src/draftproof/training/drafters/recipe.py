@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from draftproof.training.machine import Machine
-from draftproof.training.recipe import read_recipe
 
 __all__ = [
     "BlockLoss",
@@ -28,7 +27,6 @@ __all__ = [
     "Going",
     "MtpRecipe",
     "Responses",
-    "read_recipe",
 ]
 
 
