@@ -3,6 +3,7 @@
 import json
 import os
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -55,7 +56,8 @@ class Process:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """End it by closing its input; one that does not listen is killed."""
-        self._pipe(self._process.stdin).close()
+        with suppress(BrokenPipeError):  # what an ended process was asked last lies unread in the pipe
+            self._pipe(self._process.stdin).close()
         try:
             self._process.wait(10)
         except subprocess.TimeoutExpired:

@@ -50,6 +50,8 @@ def test_a_refusal_is_a_reason_on_one_line(start: Any) -> None:
 
 
 def test_a_process_that_ends_is_told_with_its_last_words(start: Any) -> None:
-    """Exit status and last line take the answer's place."""
-    answer = start().ask({"do": "generate", "prompt": [1], "tokens": 1})
-    assert answer == {"refused": "the process ended with status 7: a peer's last words"}
+    """Exit status and last line take the answer's place, however often it is asked; ending it is no error."""
+    process, question = start(), {"do": "generate", "prompt": [1], "tokens": 1}
+    for _ in range(2):
+        answer = process.ask(question)
+        assert answer == {"refused": "the process ended with status 7: a peer's last words"}
