@@ -14,7 +14,6 @@ prompts, which are drawn together.
 import argparse
 import json
 import platform
-import random
 import shutil
 import sys
 import tempfile
@@ -25,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from pair_page import Counts, interval, page, tau
 
 from draftproof.engine.engine import Engine
 from draftproof.engine.proposers.propose import Context, Proposal, Proposer
@@ -33,10 +33,6 @@ from draftproof.engine.text.stopping import Stopping
 PAIR = Path(__file__).parents[1] / "src" / "draftproof" / "pair"
 RESULTS = Path(__file__).parents[1] / "docs" / "reference" / "pair.json"
 MAX_NEW = 96
-RESAMPLES = 2000
-
-Counts = list[tuple[int, int]]
-"""Emitted tokens and steps of every prompt."""
 
 
 @dataclass(frozen=True)
@@ -70,19 +66,6 @@ FAULTS: Mapping[str, Mapping[str, Any]] = {
     "sliding layers run full": {"layer_types": lambda kinds: ["full_attention"] * len(kinds)},
 }
 ZEROED = "context zeroed"
-
-GOALS: Mapping[tuple[str, str], Mapping[str, float]] = {
-    ("hybrid", "procedural"): {"dflash": 7, "eagle3": 3, "mtp": 3},
-    ("hybrid", "real"): {"dflash": 3},
-}
-
-PUBLISHED: Mapping[str, str] = {
-    "layer ids off by -1": "-3 to -5 % (vLLM, pull request 40727)",
-    "layer ids off by +1": "-3 to -5 % (vLLM, pull request 40727)",
-    "rope base times 100": "-8 % (one report)",
-    "window dropped": "4.57 to 3.27 at 6k tokens, 7.76 to 4.49 at 16k (lucebox, pull request 129)",
-}
-"""What others report of the same fault, in large models."""
 
 
 class Blind:
@@ -137,23 +120,6 @@ def decoded(engine: Engine, prompts: Sequence[Mapping[str, Any]]) -> tuple[Count
     return counts, texts
 
 
-def tau(counts: Sequence[Sequence[int]]) -> float:
-    """Tokens a step, pooled."""
-    return sum(emitted for emitted, _ in counts) / sum(steps for _, steps in counts)
-
-
-def interval(*arms: Counts, seed: int = 0) -> tuple[float, float]:
-    """95 % of tau, or of the difference of the second arm's to the first's on prompts drawn together."""
-    chance, found = random.Random(seed), []  # noqa: S311 - a resample
-    numbers = range(len(arms[0]))
-    for _ in range(RESAMPLES):
-        drawn = chance.choices(numbers, k=len(numbers))
-        taus = [tau([arm[number] for number in drawn]) for arm in arms]
-        found.append(taus[-1] - taus[0] if len(arms) > 1 else taus[0])
-    found.sort()
-    return found[round(0.025 * RESAMPLES)], found[-1 - round(0.025 * RESAMPLES)]
-
-
 def faulty(folder: Path, drafter: Path, changes: Mapping[str, Any]) -> Path:
     """The drafter with some fields of its config changed."""
     made = folder / "faulty"
@@ -183,7 +149,7 @@ def run_arms(target: str, name: str, count: int, only: str | None) -> None:
     """Every method on one set."""
     prompts, texts, found = prompts_of(name, count), {}, {}
     for arm in ARMS:
-        if (arm.only not in (None, target)) or (only and only not in arm.name):
+        if (arm.only not in (None, target)) or (only is not None and only not in arm.name):
             continue
         counts, texts[arm.name] = decoded(loaded(target, arm), prompts)
         found[arm.name] = counts
@@ -193,7 +159,8 @@ def run_arms(target: str, name: str, count: int, only: str | None) -> None:
     for arm_name, said in texts.items():
         differing = sum(a != b for a, b in zip(texts[first], said, strict=True))
         print(f"{arm_name}: {differing} texts differ from {first}")
-    keep(f"arms/{target}/{name}", {"counts": found})
+    if only is None:
+        keep(f"arms/{target}/{name}", {"counts": found})
 
 
 def run_faults(target: str, count: int) -> None:
@@ -221,76 +188,6 @@ def run_faults(target: str, count: int) -> None:
     keep(f"faults/{target}", {"counts": found})
 
 
-def page() -> str:
-    """The document of what is kept."""
-    lines = [HEAD]
-    for section, found in json.loads(RESULTS.read_text()).items():
-        kind, target, *rest = section.split("/")
-        counts = found["counts"]
-        size = len(next(iter(counts.values())))
-        lines.append(f"## {target}: {f'methods, {rest[0]} prompts' if rest else 'faults'}\n")
-        lines.append(f"{size} held-out prompts, {found['date']}, {found['machine']}.\n")
-        goals = GOALS.get((target, rest[0]), {}) if rest else {}
-        lines += arms_table(counts, goals) if kind == "arms" else faults_table(counts)
-        lines.append("")
-    return "\n".join(lines).rstrip() + "\n"
-
-
-def arms_table(counts: Mapping[str, Counts], goals: Mapping[str, float]) -> list[str]:
-    """A row for each method; ``goals``: tau by method."""
-    lines = ["| method | tau | 95 % | goal |", "|---|---|---|---|"]
-    for name, each in counts.items():
-        low, high = interval(each)
-        goal = next((goals[method] for method in goals if name.startswith(method)), None)
-        lines.append(f"| {name} | {tau(each):.2f} | {low:.2f} to {high:.2f} | {judged(goal, low, high)} |")
-    return [*lines, "", *shares(counts)]
-
-
-def shares(counts: Mapping[str, Counts]) -> list[str]:
-    """What trees add to chains, and how far copying alone comes."""
-    by_method = {name.split(",")[0]: tau(each) for name, each in counts.items()}
-    tree, copied = (by_method[name] / by_method["dflash"] for name in ("ddtree", "ngram"))
-    return [f"Against DFlash's tau: trees {tree:.2f} (goal: 1.15), copying {copied:.2f} (goal: 0.5 at most)."]
-
-
-def judged(goal: float | None, low: float, high: float) -> str:
-    """A goal of at least so much, and whether it is met."""
-    if goal is None:
-        return ""
-    return f"{goal:g}: {'met' if low >= goal else 'missed' if high < goal else 'open'}"
-
-
-def faults_table(counts: Mapping[str, Counts]) -> list[str]:
-    """A row for each fault, against the right drafter on the same prompts."""
-    right = counts["right"]
-    lines = [
-        f"The right drafter: tau {tau(right):.2f}.\n",
-        "| fault | tau | of the right one | difference | 95 %, paired | published |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name, each in counts.items():
-        if name == "right":
-            continue
-        (low, high), now = interval(right, each), tau(each)
-        share, change = f"{now / tau(right):.0%}", f"{now - tau(right):+.2f}"
-        beside = PUBLISHED.get(name, "none known")
-        lines.append(f"| {name} | {now:.2f} | {share} | {change} | {low:+.2f} to {high:+.2f} | {beside} |")
-    return lines
-
-
-HEAD = """# The shipped pair: acceptance, and what faults cost
-
-`python bench/pair_acceptance.py page` writes it from `pair.json` beside it, which `arms` and `faults` of that
-script measure: greedy, drafts of a fixed size (15 tokens of a block of 16; budget 32; K as named), at most
-96 new tokens. tau is emitted tokens over steps, pooled over prompts, the bonus counted; intervals are
-percentile bootstraps over prompts. Names and values of the prompts stand in no training text.
-
-A goal is met where the whole interval is on its side. The target repeats itself on real text, which is why
-n-grams win there. The published figures are of other models, by the reports whose numbers stand beside them:
-they say how large an effect to expect, not what this pair should show.
-"""
-
-
 def main() -> int:
     """Do what is asked."""
     asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -298,14 +195,14 @@ def main() -> int:
     asked.add_argument("--target", choices=("hybrid", "dense"), default="hybrid")
     asked.add_argument("--set", choices=("procedural", "real"), default="procedural")
     asked.add_argument("--prompts", type=int, default=200)
-    asked.add_argument("--only", help="methods whose name holds this")
+    asked.add_argument("--only", help="methods whose name holds this; nothing is kept")
     asked.add_argument("--pair", type=Path, help="another directory laid out like the pair's")
     given = asked.parse_args()
     torch.set_num_threads(1)
     if given.pair:
         globals()["PAIR"] = given.pair
     if given.what == "page":
-        RESULTS.with_suffix(".md").write_text(page())
+        RESULTS.with_suffix(".md").write_text(page(json.loads(RESULTS.read_text())))
     elif given.what == "arms":
         run_arms(given.target, given.set, given.prompts, given.only)
     else:
