@@ -195,6 +195,17 @@ def test_a_given_size_has_no_controller(tiny_targets: dict[str, Path], drafters:
     assert isinstance(load(*paths, method="dflash", costs=COSTS, with_text=False).start_proposer(), Paced)
 
 
+@pytest.mark.parametrize("method", ["ddtree", "auto"])
+def test_a_table_of_few_nodes_bounds_the_tree(
+    method: str, tiny_targets: dict[str, Path], drafters: dict[str, Path]
+) -> None:
+    """Costs for 24 nodes, as of a model whose context holds no more: no tree outgrows them."""
+    paths = tiny_targets["dense"], drafters["dense"]
+    engine = Engine.load(*paths, method=method, costs=COSTS, with_text=False)
+    steps = run(engine, prompt_of(2, 15), 24, engine.start_proposer).steps
+    assert 0 < max(step.num_drafted for step in steps) <= COSTS.most
+
+
 TARGET = ToyModel(seed=5, vocab_size=3, sharpness=1.5)
 DRAFTER = ToyModel(seed=7, vocab_size=3, sharpness=1.5)
 NUM_TOKENS = 4

@@ -111,6 +111,8 @@ class DflashProposer:
             grown = grow(marginals, budget, spine=self._spine)
         else:
             costs, trust = self._pace.round_cost, self._pace.trust
+            if costs is not None:  # measured for as many nodes as a short context holds, or given for fewer
+                budget = min(budget, len(costs.verify_s) - 1)
             grown = grow(marginals, budget, spine=self._spine, round_cost=costs, trust=trust)
         return Proposal(grown.tree, expected=grown.expected)
 
