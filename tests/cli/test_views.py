@@ -270,7 +270,16 @@ def test_a_missing_path_is_status_3(
     assert document["not_looked"]
 
 
-@pytest.mark.parametrize("options", [["--timeout", "0"], ["--no-such-option"]])
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--timeout", "0"],
+        ["--no-such-option"],
+        ["--url", "http://127.0.0.1:1"],
+        ["--records", "x"],
+        ["--k", "3"],
+    ],
+)
 def test_a_wrong_call_is_status_2(capsys: Capture, options: list[str]) -> None:
     """Usage errors are one JSON object too."""
     code, document = run(capsys, CLEAN, *options)

@@ -186,9 +186,20 @@ def test_a_port_that_is_taken() -> None:
         LoopbackServer(watcher, server.port)
 
 
-@pytest.mark.parametrize("argv", [[], ["--intent", "x"], ["--intent", "x", "--url", "http://127.0.0.1:1"]])
+@pytest.mark.parametrize(
+    "argv",
+    [
+        [],
+        ["--intent", "x"],
+        ["--intent", "x", "--url", "http://127.0.0.1:1"],
+        ["--engine", "vllm", "--url", "http://127.0.0.1:1"],
+        ["x", "--pid", "1"],
+        ["x", "--k", "3"],
+        ["x", "--engine", "vllm", "--python", ""],
+    ],
+)
 def test_nothing_to_show(argv: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    """A page over nothing is a usage error."""
+    """A page over nothing is a usage error, and so is an option that nothing would be done with."""
     assert main(["ui", *argv]) == 2
     assert "next" in capsys.readouterr().err
 

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from draftproof.errors import UsageError
     from draftproof.runtimes.asking import EnginePython
 
-__all__ = ["EngineName", "HostName", "Prefix", "SshConfig", "engine_python"]
+__all__ = ["EngineName", "HostName", "Prefix", "SshConfig", "check_engine_named", "engine_python"]
 
 EngineName = Literal["vllm", "sglang"]
 HostName = Annotated[str | None, typer.Option("--host", metavar="H", help="The machine, as ssh knows it.")]
@@ -32,6 +33,8 @@ def engine_python(
     from draftproof.host.ssh import SshHost
     from draftproof.runtimes.asking import EnginePython
 
+    if python is not None and not python.strip():
+        raise _usage("--python", "the path of an interpreter", repr(python))
     try:
         words = tuple(shlex.split(prefix or ""))
     except ValueError as error:
@@ -44,6 +47,13 @@ def engine_python(
     return EnginePython(python or default, there, words)
 
 
+def check_engine_named(engine: str | None, others: Mapping[str, object]) -> None:
+    """Raise UsageError where an option was given that only means something beside ``--engine``."""
+    given = [option for option, value in others.items() if value is not None]
+    if engine is None and given:
+        raise _usage("--engine", f"the engine that {' and '.join(given)} are about", "none")
+
+
 def _usage(option: str, expected: str, found: str) -> "UsageError":
     from draftproof.errors import UsageError
 
@@ -53,5 +63,5 @@ def _usage(option: str, expected: str, found: str) -> "UsageError":
         found=found,
         where="command line",
         means="no engine was asked",
-        next_step="draftproof preflight --help",
+        next_step="add --engine vllm" if option == "--engine" else f"give {option} a value that is meant",
     )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.engine_option import EngineName
+from draftproof.cli.engine_option import EngineName, check_engine_named
 from draftproof.cli.output import emit_json, line
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def ui(
     from draftproof.server.loopback import LoopbackServer
     from draftproof.server.watcher import Subject, Watcher
 
-    _check(directory, url, intent)
+    _check(directory, url, intent, engine)
+    check_engine_named(engine, {"--pid": pid, "--k": k})
     pythons = tuple(dict.fromkeys(python or ()))
     asked = _engine(engine, pythons, url, pid, k)
     subject = Subject(
@@ -99,14 +100,15 @@ def _address(url: str | None) -> "Address | None":
     return None if url is None else address_of(url)
 
 
-def _check(directory: str | None, url: str | None, intent: str | None) -> None:
+def _check(directory: str | None, url: str | None, intent: str | None, engine: str | None) -> None:
     from draftproof.errors import UsageError
 
-    if directory is None and (url is None or intent is not None):
+    lonely = "--intent" if intent is not None else "--engine" if engine is not None else ""
+    if directory is None and (url is None or lonely):
         raise UsageError(
             "ui",
-            expected="a directory" if intent is not None else "a directory, --url, or both",
-            found="neither" if url is None else "--intent alone",
+            expected="a directory" if lonely else "a directory, --url, or both",
+            found="neither" if url is None else f"{lonely} alone",
             where="command line",
             means="there is nothing to show",
             next_step="draftproof ui ./drafter --url http://127.0.0.1:8000",

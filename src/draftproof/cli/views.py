@@ -5,13 +5,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from draftproof.cli.engine_option import EngineName, HostName, Prefix, SshConfig, engine_python
+from draftproof.cli.engine_option import (
+    EngineName,
+    HostName,
+    Prefix,
+    SshConfig,
+    check_engine_named,
+    engine_python,
+)
 from draftproof.cli.output import emit_json, line, shown
 from draftproof.cli.preflight import print_finding
 
 if TYPE_CHECKING:
     from draftproof.config.view import Entry
-    from draftproof.runtimes.asking import EnginePython
     from draftproof.runtimes.effective import Fact
     from draftproof.runtimes.engine_views import EngineViews
     from draftproof.runtimes.views import Interpreter, Row, Views
@@ -63,7 +69,10 @@ def views(
     from draftproof.runtimes.hf.reading import read_with
     from draftproof.runtimes.views import interpret, views_of
 
-    asked_engine = _engine(engine, python, host, prefix, ssh_config)
+    named = {"--host": host, "--prefix": prefix, "--url": url, "--pid": pid, "--records": records, "--k": k}
+    check_engine_named(engine, named)
+    first = python[0] if python else None
+    asked_engine = engine_python(first, host, prefix, ssh_config) if engine else None
     models = [read_model(given, config_only=True) if given else None for given in (subject, target, intent)]
     evidence = Evidence(models[0] or read_model(subject), models[1], models[2], None, None)
     raw = evidence.subject.raw
@@ -88,28 +97,6 @@ def views(
     else:
         _print(result, only_changed=changed)
     return result.report.exit_code
-
-
-def _engine(
-    engine: str | None,
-    python: list[str] | None,
-    host: str | None,
-    prefix: str | None,
-    ssh_config: Path | None,
-) -> "EnginePython | None":
-    """The engine's Python: the first one named. Raises UsageError where an option needs an engine."""
-    from draftproof.errors import UsageError
-
-    if engine is None and (host or prefix):
-        raise UsageError(
-            "--engine",
-            expected="the engine that --host and --prefix lead to",
-            found="none",
-            where="command line",
-            means="nothing was read and nothing was done",
-            next_step="add --engine vllm",
-        )
-    return engine_python(python[0] if python else None, host, prefix, ssh_config) if engine else None
 
 
 def _print(result: "Views", *, only_changed: bool) -> None:

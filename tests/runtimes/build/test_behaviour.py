@@ -32,6 +32,9 @@ __version__ = "2.13.0"
 ENGINE = {
     "torch/__init__.py": TORCH,
     "vllm/__init__.py": f"import torch\n__version__ = '{VERSION}'\n",
+    "vllm/config.py": "",
+    "vllm/engine/__init__.py": "",
+    "vllm/engine/arg_utils.py": "",
     "vllm/platforms.py": "class CpuPlatform:\n    pass\ncurrent_platform = CpuPlatform()\n",
 }
 SHIM = "vllm/utils/cpu_triton_utils.py"
@@ -56,7 +59,8 @@ def able(**outcomes: bool | None) -> list[Ability]:
 
 def told(effective: Effective | NoAnswer, can: list[Ability]) -> tuple[list[Finding], list[NotLooked]]:
     """Findings, and what could not be looked at."""
-    answers = list(behaves(effective, can, "/opt/vllm"))
+    root = "/opt/vllm" if isinstance(effective, NoAnswer) else effective.path.removesuffix("/__init__.py")
+    answers = list(behaves(effective, can, root))
     findings = [one for one in answers if isinstance(one, Finding)]
     return findings, [one for one in answers if isinstance(one, NotLooked)]
 
@@ -64,6 +68,13 @@ def told(effective: Effective | NoAnswer, can: list[Ability]) -> tuple[list[Find
 def test_a_build_that_does_what_it_reads() -> None:
     """The source of vLLM 0.32.0 has both features, and its functions show them."""
     assert told(resolved("vllm-0.32.0"), able()) == ([], [])
+
+
+def test_another_copy_is_not_held_against_the_source() -> None:
+    """With ``--cwd`` a checkout may be imported that the resolvers, asked elsewhere, do not come from."""
+    answers = list(behaves(resolved("vllm-0.32.0"), able(taps_plus_one=False), "/srv/checkout/vllm"))
+    assert [one.is_required for one in answers if isinstance(one, NotLooked)] == [True]
+    assert len(answers) == 1
 
 
 @pytest.mark.parametrize("feature", ["taps_plus_one", "dflash_windows"])
@@ -107,11 +118,25 @@ def test_operators_are_held_to_their_schemas(
     there.write({**ENGINE, SHIM: f"import torch\ndef f(out, given):\n    return {call}\n"})
     there.pack()
     code, document = build(there, capsys, "--import")
-    assert code == (1 if wrong else 0), document["findings"]
+    assert code == (1 if wrong else 0), (document["findings"], document["not_looked"])
     if wrong:
         (found,) = of(document, "build-operators")["found"]
         assert wrong in found
         assert "utils/cpu_triton_utils.py:3" in found
+
+
+@pytest.mark.parametrize("schema", ["_C::expand", "_C::expand(, int a) -> ()"])
+def test_a_schema_of_no_form_is_not_looked_at(
+    schema: str, there: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What another interpreter says is no schema of an operator: it is told, never a fault of ours."""
+    torch = TORCH.replace("(expand, ", f"({schema!r}, ")
+    call = "import torch\ndef f(out):\n    return torch.ops._C.expand(out)\n"
+    there.write({**ENGINE, "torch/__init__.py": torch, SHIM: call})
+    there.pack()
+    code, document = build(there, capsys, "--import")
+    assert code == 3
+    assert "operators" in {one["check"] for one in document["not_looked"]}
 
 
 def test_schemas_are_taken_apart() -> None:

@@ -120,7 +120,7 @@ def test_against_the_receipt_of_a_write(tmp_path: Path, capsys: pytest.CaptureFi
 
 
 def test_it_is_the_seventh_level_of_a_verdict(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """``verify`` takes the record: what was opened last counts, and what nobody opened stays as it was."""
+    """``verify`` takes the record: what was opened last counts, and what nobody opened is told."""
     source, target, record = tmp_path / "s.json", tmp_path / "config.json", tmp_path / "w.jsonl"
     plan, ledger = tmp_path / "plan.toml", str(tmp_path / "ledger")
     source.write_text('{"block_size": 16}\n')
@@ -137,10 +137,13 @@ def test_it_is_the_seventh_level_of_a_verdict(tmp_path: Path, capsys: pytest.Cap
         return evidence
 
     watched(f"open({str(source)!r}).read()", record)
-    assert "not asked for" in seventh()["how"]
+    assert f"{record}: no opening is recorded" in seventh()["how"]
     watched(f"open({str(target)!r}).read()", record)
-    assert seventh()["holds"]
+    assert (seventh()["holds"], "opened this inode" in seventh()["how"]) == (True, True)
     right = target.read_bytes()
+    (tmp_path / "other").write_bytes(right)
+    (tmp_path / "other").replace(target)
+    assert (seventh()["holds"], "replaced since" in seventh()["how"]) == (True, True)
     target.write_text("{}")
     watched(f"open({str(target)!r}).read()", record)
     target.write_bytes(right)

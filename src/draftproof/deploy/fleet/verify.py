@@ -57,15 +57,23 @@ class Verdict:
     def with_witness(self, record: WitnessRecord) -> "Verdict":
         """The same with L7 by what the engine's processes opened here, where no mapping of the file shows it.
 
-        A record without an opening of this path changes nothing: what opens files without Python is not seen.
+        A record that does not speak of this file leaves L7 as it was, and says so.
         """
-        if self.diagnosis is not None or self.place.host or self.evidence[Level.L7].holds:
+        if self.diagnosis is not None or self.evidence[Level.L7].holds:
             return self
-        path = os.path.realpath(self.place.path)
-        (told,) = witnessed(record, [Wanted(path, self.sha256, None)])
-        if not told.evidence.facts:
-            return self
-        return replace(self, evidence=(*self.evidence[: Level.L7], told.evidence))
+        seventh = self._by_witness(record)
+        if not seventh.facts:
+            how = f"{self.evidence[Level.L7].how}; {record.file}: {seventh.how}"
+            seventh = replace(self.evidence[Level.L7], how="; ".join((how, *record.trouble[:1])))
+        return replace(self, evidence=(*self.evidence[: Level.L7], seventh))
+
+    def _by_witness(self, record: WitnessRecord) -> Evidence:
+        if self.place.host:
+            return Evidence(Level.L7, False, f"of this machine, not of {self.place.host}", {})
+        identity: Any = self.evidence[Level.L2].facts["identity"]
+        wanted = Wanted(os.path.realpath(self.place.path), self.sha256, (identity["dev"], identity["ino"]))
+        (told,) = witnessed(record, [wanted])
+        return told.evidence
 
     def as_dict(self) -> dict[str, JsonValue]:
         """For ``--json``."""

@@ -70,5 +70,6 @@ def _evidence(wanted: Wanted, openings: Sequence[Opened]) -> Evidence:
         how = f"process {last.pid} opened the same content in inode {last.ino}, replaced since"
         return Evidence(Level.L7, True, how, facts)
     part = "its header" if last.hashed == "header" else "it"
-    how = f"process {last.pid} opened this inode, and {part} had this digest"
+    which = "a file under this path" if wanted.inode is None else "this inode"
+    how = f"process {last.pid} opened {which}, and {part} had this digest"
     return Evidence(Level.L7, True, how, facts)

@@ -4,6 +4,7 @@ A hot patch, a second copy or a wrapper can leave the text of a function as it w
 """
 
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath
 
 from draftproof.config.raw import JsonValue
 from draftproof.findings.catalogue import found
@@ -75,6 +76,10 @@ def behaves(
         yield NotLooked(
             "behaviour", f"its resolvers could not be asked: {effective.reason}", is_required=True
         )
+        return
+    if PurePosixPath(root) not in (PurePosixPath(effective.path), PurePosixPath(effective.path).parent):
+        why = f"its resolvers were asked of another copy: {effective.path}, not {root}"
+        yield NotLooked("behaviour", why, is_required=True)
         return
     outcomes = {ability.feature.id: ability.outcome for ability in can}
     facts = effective.flat

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from draftproof.findings.catalogue import found
-from draftproof.findings.finding import Finding
+from draftproof.findings.finding import Finding, NotLooked
 from draftproof.findings.place import at_file
 from draftproof.runtimes.agreed import a_text, an_object
 from draftproof.runtimes.build.call import Call
@@ -42,18 +42,22 @@ class Signature:
         return given <= known and self.needed <= given
 
 
-def operators(build: Build) -> Iterator[Finding]:
+def operators(build: Build) -> Iterator[Finding | NotLooked]:
     """Calls that a registered operator cannot take, and calls of operators that nothing registers."""
     if build.importing is None or build.contents is None or not build.is_importable:
         return
-    spaces = an_object(build.importing["operators"])
-    schemas = {
-        f"{space}::{name}": a_text(text)
-        for space, named in spaces.items()
-        for name, text in an_object(named).items()
-    }
-    is_on_cpu = str(build.importing["kernels"]).startswith("Cpu")
-    wrong = [*_wrong(build.contents.calls, schemas, is_on_cpu=is_on_cpu)]
+    try:
+        schemas = {
+            f"{space}::{name}": a_text(text)
+            for space, named in an_object(build.importing["operators"]).items()
+            for name, text in an_object(named).items()
+        }
+        is_on_cpu = a_text(build.importing["kernels"]).startswith("Cpu")
+        wrong = [*_wrong(build.contents.calls, schemas, is_on_cpu=is_on_cpu)]
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        why = f"what the import told has another form than agreed ({type(error).__name__}: {error})"
+        yield NotLooked("operators", why, is_required=True)
+        return
     if wrong:
         yield found(
             "build-operators",
