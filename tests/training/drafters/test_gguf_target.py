@@ -103,3 +103,4 @@ def test_a_drafter_of_a_gguf_target(tmp_path: Path, capsys: pytest.CaptureFixtur
     asked = ["train", "dflash", str(recipe), "--emit", "speculators", "--out", str(tmp_path / "out")]
     assert main([*asked, "--json"]) == 1
     assert f"{recipe}#/target" in capsys.readouterr().out
+    assert not (tmp_path / "out").exists()

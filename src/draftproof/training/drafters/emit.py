@@ -58,8 +58,6 @@ def emit(what: str, path: Path, out: Path, to: str, *, on_answer: Callable[[int]
         CouldNotLook, RefusedInput: recipe or target is not what it must be, or the format cannot say it.
     """
     recipe: Recipe = read_recipe(path, DflashRecipe) if what == "dflash" else read_recipe(path, Eagle3Recipe)
-    out.mkdir(parents=True, exist_ok=True)
-    kept = out / "responses.jsonl"
     target = path.parent / recipe.target
     if target.is_file():
         raise RefusedInput(
@@ -70,7 +68,8 @@ def emit(what: str, path: Path, out: Path, to: str, *, on_answer: Callable[[int]
             means="nothing was handed over",
             next_step="name the checkpoint that the file was made from, or train here without --emit",
         )
-    device = recipe.machine.found(path)
+    device, kept = recipe.machine.found(path), out / "responses.jsonl"
+    out.mkdir(parents=True, exist_ok=True)
     ground = lay_ground(target, recipe.responses, path.parent, kept, on_answer=on_answer, device=device)
     write = _speculators if to == "speculators" else _specforge
     return write(recipe, ground, target.resolve(), path, out)
