@@ -1,4 +1,4 @@
-# What the two shell programs stand on: framed talk, facts about the machine, digests. POSIX sh, GNU coreutils
+# What the shell programs stand on: framed talk, facts about the machine, digests. POSIX sh, GNU coreutils
 # (8.24 or newer: sync FILE), grep, sed; flock(1) where it is there. For hosts without a Python interpreter.
 set -u -f
 mask=$(umask)

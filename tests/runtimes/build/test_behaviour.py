@@ -125,6 +125,17 @@ def test_operators_are_held_to_their_schemas(
         assert "utils/cpu_triton_utils.py:3" in found
 
 
+def test_a_caller_that_cannot_be_read_is_told(
+    there: Installation, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No call read out of a damaged file is not the same as no wrong call."""
+    there.write({**ENGINE, SHIM: "def f(:\n"})
+    there.pack()
+    code, document = build(there, capsys, "--import")
+    (why,) = [one["reason"] for one in document["not_looked"] if one["check"] == "operators"]
+    assert (code, why.startswith("utils/cpu_triton_utils.py: SyntaxError")) == (3, True)
+
+
 @pytest.mark.parametrize("schema", ["_C::expand", "_C::expand(, int a) -> ()"])
 def test_a_schema_of_no_form_is_not_looked_at(
     schema: str, there: Installation, capsys: pytest.CaptureFixture[str]

@@ -117,7 +117,10 @@ class Ledger:
             return self._read()
 
     def check_owner(self) -> None:
-        """Raise LedgerUnusable where somebody else can write into it; one that is absent is nobody's."""
+        """Raise LedgerUnusable where another user owns it, or all may write; one that is absent is nobody's.
+
+        Its group is trusted: many systems give each user one of his own.
+        """
         for path in (self.directory, self._file):
             try:
                 status = path.stat()
@@ -245,12 +248,12 @@ class Ledger:
     def _unusable(self, path: Path, found: str, cause: OSError | None = None) -> NoReturn:
         raise LedgerUnusable(
             str(self.directory),
-            expected="a directory of our own that can be read and written by us alone",
+            expected="a directory of our own that we can read and write, and not everybody",
             found=found,
             where=str(path),
             means="nothing is concluded from what others can write, and without its entry a write could not "
             "be told from none; it is not done",
-            next_step="--ledger DIR",
+            next_step="name a directory of your own with --ledger DIR, or make this one so: chown, chmod o-w",
         ) from cause
 
 

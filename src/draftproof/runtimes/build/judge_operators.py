@@ -46,6 +46,8 @@ def operators(build: Build) -> Iterator[Finding | NotLooked]:
     """Calls that a registered operator cannot take, and calls of operators that nothing registers."""
     if build.importing is None or build.contents is None or not build.is_importable:
         return
+    for each in build.contents.calls_unread:
+        yield NotLooked("operators", each, is_required=True)
     try:
         schemas = {
             f"{space}::{name}": a_text(text)

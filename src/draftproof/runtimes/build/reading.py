@@ -129,6 +129,10 @@ class Contents:
 
     answers: tuple[Said, ...]
     calls: tuple[Call, ...]
+    """Of native operators."""
+
+    calls_unread: tuple[str, ...]
+    """Files that make such calls, and why they could not be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +243,8 @@ def _contents(body: Json) -> Contents:
         _optional_texts(an_object(body["constants"])),
         a_text(body["commit"]),
         tuple(map(_said, objects(body["answers"]))),
-        read_calls(body["calls"]),
+        read_calls(an_object(body["calls"])["made"]),
+        _reasons(an_object(body["calls"])["unread"]),
     )
 
 

@@ -17,13 +17,20 @@ CALLERS = ("_custom_ops.py", "utils/cpu_triton_utils.py")
 MAX_SOURCE_BYTES = 8 << 20
 
 
-def operator_calls(root: Path) -> list[Json]:
-    """Each ``torch.ops.SPACE.NAME(...)`` of ``CALLERS``, but for those with a star or behind ``hasattr``."""
-    found = []
+def operator_calls(root: Path) -> Json:
+    """Each ``torch.ops.SPACE.NAME(...)`` of ``CALLERS``, but for those with a star or behind ``hasattr``.
+
+    ``made`` are the calls, ``unread`` the files that are there and could not be read.
+    """
+    found: list[Json] = []
+    unread: list[Json] = []
     for name in CALLERS:
         try:
             tree = ast.parse(read_limited(root / name, MAX_SOURCE_BYTES))
-        except (OSError, ValueError, SyntaxError, RecursionError):
+        except FileNotFoundError:
+            continue  # of other versions and machines
+        except (OSError, ValueError, SyntaxError, RecursionError) as error:
+            unread.append({"path": name, "why": f"{type(error).__name__}: {error}"})
             continue
         guarded = {
             node.args[1].value
@@ -37,7 +44,7 @@ def operator_calls(root: Path) -> list[Json]:
         calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
         found += [call_of(node, name) for node in calls if operator_of(node.func).rpartition("::")[2]]
         found = [one for one in found if one["operator"].rpartition("::")[2] not in guarded]
-    return [one for one in found if not one.pop("is_open")]
+    return {"made": [one for one in found if not one.pop("is_open")], "unread": unread}
 
 
 def operator_of(node: ast.expr) -> str:
