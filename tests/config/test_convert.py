@@ -175,7 +175,9 @@ def test_a_file_without_a_length_of_drafts_is_noted() -> None:
     """EAGLE-3's own layout has none, and a library refuses a list of proposals that is empty."""
     value = json.loads((HERE / "configs" / "specforge-qwen3-8b-eagle3.json").read_bytes())
     result = _converted(value, "speculators")
-    assert result.config["speculators_config"]["proposal_methods"] == []
+    group = result.config["speculators_config"]
+    assert isinstance(group, dict)
+    assert group["proposal_methods"] == []
     assert ["speculative_tokens" in note for note in result.notes] == [True]
 
 
