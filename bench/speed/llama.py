@@ -27,11 +27,12 @@ class Llama:
     def generate(self, prompt: Sequence[int], tokens: int) -> Sequence[int]:
         """Greedy tokens of one request."""
         request = {"prompt": list(prompt), "n_predict": tokens, "temperature": 0, "ignore_eos": True}
-        options = {"cache_prompt": False, "return_tokens": True}
+        # Ids are not of the answer's own form; they stand in what the server adds for those who debug it.
+        options = {"cache_prompt": False, "return_tokens": True, "verbose": True}
         answer = self._server.handle_completions({**request, **options})
-        if "tokens" not in answer:
+        if "tokens" not in answer.get("__verbose", {}):
             raise Refused(f"an answer without tokens: {sorted(answer)}")
-        return [int(token) for token in answer["tokens"]]
+        return [int(token) for token in answer["__verbose"]["tokens"]]
 
     def forward(self, prompt: Sequence[int], rows: int) -> Callable[[], object]:
         """Not to be had: its server runs requests, no forwards of a size one chooses."""
