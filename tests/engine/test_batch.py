@@ -13,33 +13,23 @@ from pathlib import Path
 import pytest
 from torch import Tensor
 
-from dflash_drafters import native_config, tensors_of, write_drafter
 from drafting import prompt_of, run
 from draftproof.cache.session import Session
 from draftproof.engine.engine import Engine
 from draftproof.engine.judge import judge
 from draftproof.engine.proof.adversary import Adversary
-from draftproof.engine.proposers.dflash import DflashProposer
-from draftproof.engine.proposers.draft_model import DraftModelProposer
-from draftproof.engine.proposers.eagle3 import Eagle3Proposer
-from draftproof.engine.proposers.mtp import MtpProposer
 from draftproof.engine.proposers.propose import (
     Context,
-    NgramProposer,
-    NoProposer,
     Proposal,
     Proposer,
     StartProposer,
 )
-from draftproof.models.dflash.load import load_dflash
-from draftproof.models.eagle3.load import load_eagle3
 from draftproof.models.forward import Block, Forward
-from draftproof.models.mtp.load import load_mtp
-from draftproof.models.target.load import load_decoder
 from draftproof.names import HiddenIndex
 from draftproof.speculation.chance import SeededChance
 from draftproof.speculation.sampling import History, Sampling
-from tiny_eagle3 import TAPS, write_tiny_eagle3
+from hybrid_methods import methods_beside
+from tiny_eagle3 import TAPS
 from tiny_mtp import write_tiny_mtp
 
 pytestmark = pytest.mark.engine
@@ -125,23 +115,7 @@ def starts(
     engine: Engine, tiny_targets: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, StartProposer]:
     """Every method beside that target."""
-    folder, target = tmp_path_factory.mktemp("drafters"), engine.target
-    write_tiny_mtp(folder / "mtp", "hybrid")
-    write_tiny_eagle3(folder / "eagle3", "official")
-    config = native_config(target.num_layers)
-    block = load_dflash(write_drafter(folder / "dflash", config, tensors_of(config, seed=3)), target)
-    eagle, head = load_eagle3(folder / "eagle3", target), load_mtp(folder / "mtp", target)
-    model = load_decoder(tiny_targets["hybrid"], dtype=target.dtype)
-    return {
-        "ar": NoProposer,
-        "ngram": NgramProposer,
-        "draft": partial(DraftModelProposer, model, target.shape.vocab_size),
-        "mtp": partial(MtpProposer, head),
-        "eagle3": partial(Eagle3Proposer, eagle),
-        "eagle3-tree": partial(Eagle3Proposer, eagle, budget=8, top_k=3),
-        "dflash": partial(DflashProposer, block),
-        "ddtree": partial(DflashProposer, block, budget=12),
-    }
+    return methods_beside(engine.target, tiny_targets["hybrid"], tmp_path_factory.mktemp("drafters"))
 
 
 @pytest.mark.parametrize("sampling", [Sampling(), DRAWN], ids=["greedy", "drawn"])

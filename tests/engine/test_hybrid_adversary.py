@@ -13,23 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from dflash_drafters import native_config, tensors_of, write_drafter
 from drafting import prompt_of, run
 from draftproof.engine.engine import Engine
 from draftproof.engine.proof.adversary import Adversary
-from draftproof.engine.proposers.dflash import DflashProposer
-from draftproof.engine.proposers.draft_model import DraftModelProposer
-from draftproof.engine.proposers.eagle3 import Eagle3Proposer
-from draftproof.engine.proposers.mtp import MtpProposer
 from draftproof.engine.proposers.paced import Paced
-from draftproof.engine.proposers.propose import Context, NgramProposer, Proposal, Proposer, StartProposer
-from draftproof.models.dflash.load import load_dflash
-from draftproof.models.eagle3.load import load_eagle3
-from draftproof.models.mtp.load import load_mtp
-from draftproof.models.target.load import load_decoder
+from draftproof.engine.proposers.propose import Context, Proposal, Proposer, StartProposer
 from draftproof.names import HiddenIndex
 from draftproof.speculation.pace import ChainPace, StepCosts
-from tiny_eagle3 import write_tiny_eagle3
+from hybrid_methods import methods_beside
 from tiny_mtp import write_tiny_mtp
 
 pytestmark = pytest.mark.engine
@@ -75,23 +66,9 @@ def starts(
     engine: Engine, tiny_targets: Mapping[str, Path], tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, StartProposer]:
     """Every method beside that target."""
-    folder, target = tmp_path_factory.mktemp("drafters"), engine.target
-    write_tiny_mtp(folder / "mtp", "hybrid")
-    write_tiny_eagle3(folder / "eagle3", "official")
-    config = native_config(target.num_layers)
-    block = load_dflash(write_drafter(folder / "dflash", config, tensors_of(config, seed=3)), target)
-    eagle, head = load_eagle3(folder / "eagle3", target), load_mtp(folder / "mtp", target)
-    model = load_decoder(tiny_targets["hybrid"], dtype=target.dtype)
-    return {
-        "ngram": NgramProposer,
-        "draft": partial(DraftModelProposer, model, target.shape.vocab_size),
-        "mtp": partial(MtpProposer, head),
-        "eagle3": partial(Eagle3Proposer, eagle),
-        "eagle3-tree": partial(Eagle3Proposer, eagle, budget=8, top_k=3),
-        "dflash": partial(DflashProposer, block),
-        "dflash-paced": lambda: Paced(DflashProposer(block), ChainPace(COSTS, 5), one_pass=True),
-        "ddtree": partial(DflashProposer, block, budget=12),
-    }
+    found = methods_beside(engine.target, tiny_targets["hybrid"], tmp_path_factory.mktemp("drafters"))
+    block = found["dflash"]
+    return found | {"dflash-paced": lambda: Paced(block(), ChainPace(COSTS, 5), one_pass=True)}
 
 
 def patterns(
